@@ -1,0 +1,66 @@
+package config
+
+import (
+	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
+
+	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/source"
+)
+
+// Policies of an injection configuration (key policy).
+const (
+	PolicyEnabled  = "enabled"
+	PolicyDisabled = "disabled"
+)
+
+// Template is the text of one injection template.
+type Template struct {
+	Name string
+	// Text holds the template's text; its places map to the line of the file
+	// or of the ConfigMap that it came from.
+	Text *source.Text
+}
+
+// Selector is a Kubernetes label selector of neverInjectSelector or
+// alwaysInjectSelector, kept as it was written.
+type Selector struct{ Node *source.Node }
+
+// Injection is an injection configuration: key "config" of the ConfigMap
+// istio-sidecar-injector (see the mesh's pkg/kube/inject.Config).
+type Injection struct {
+	Text             *source.Text
+	Policy           string
+	Templates        []Template // sorted by name
+	DefaultTemplates []string   // never empty
+	Aliases          map[string][]string
+	NeverInject      []Selector
+	AlwaysInject     []Selector
+	// InjectedAnnotations are added to every injected pod.
+	InjectedAnnotations map[string]string
+}
+
+// Values is the values document of an install: key "values" of the same
+// ConfigMap.
+type Values struct {
+	Text *source.Text
+	Root *source.Node
+	// Map is what templates see as .Values: numbers are float64, as after
+	// sigs.k8s.io/yaml.
+	Map map[string]any
+}
+
+// Mesh is a mesh configuration with the control plane's defaults applied.
+type Mesh struct {
+	Text *source.Text
+	Root *source.Node
+	// Config is never nil, nor is its DefaultConfig. It must not be changed.
+	Config *meshv1alpha1.MeshConfig
+}
+
+// The parsers return a nil value if and only if the list holds an error.
+//
+//	ParseInjection(text *source.Text) (*Injection, diag.List)
+//	ParseValues(text *source.Text) (*Values, diag.List)
+//	ParseMesh(text *source.Text) (*Mesh, diag.List)
+//	(*Mesh).WithProxyConfig(yaml string) (*Mesh, error)
+var _ diag.List

@@ -1,0 +1,75 @@
+// Package diag holds the user's mistakes: what is wrong, where, and how to
+// mend it. An error (the Go type) means that ingraft could not do its job; a
+// Diagnostic means that the user has something to change.
+package diag
+
+import "github.com/ingraft/ingraft/internal/source"
+
+// Severity says what a diagnostic does to the outcome of a command.
+type Severity uint8
+
+// The severities, from harmless to fatal.
+const (
+	Info Severity = iota
+	Warning
+	Error
+)
+
+// String returns Info, Warning or Error, as istioctl prints them.
+func (s Severity) String() string { return [...]string{"Info", "Warning", "Error"}[s] }
+
+// Diagnostic is one finding about the user's input.
+type Diagnostic struct {
+	// Code names the kind of finding: IGF0001 and so on, or the mesh's own
+	// code (IST0101) where it has one.
+	Code string
+	// Severity is the finding's weight.
+	Severity Severity
+	// Span is the offending bytes; the zero Span where there is no place, with
+	// File then naming the input if there is one.
+	Span source.Span
+	// File is the input's name where Span is not known.
+	File string
+	// Object is the object concerned: "Deployment shop/cart"; may be empty.
+	Object string
+	// Document is the number of the document in its stream, from 1; 0 unknown.
+	Document int
+	// Message says what is wrong: one sentence, lower case, no full stop.
+	Message string
+	// Fix says how to mend it, in the same form; may be empty.
+	Fix string
+}
+
+// Pos returns where the finding is.
+func (d *Diagnostic) Pos() source.Pos {
+	if d.Span.IsValid() {
+		return d.Span.Pos()
+	}
+	return source.Pos{File: d.File}
+}
+
+// Error returns the finding as one line, so that a Diagnostic can travel where
+// a Go error must.
+func (d *Diagnostic) Error() string {
+	s := d.Message
+	if p := d.Pos(); p.File != "" {
+		s = p.String() + ": " + s
+	}
+	if d.Code != "" {
+		s += " [" + d.Code + "]"
+	}
+	return s
+}
+
+// List is a collection of findings, in the order they were made.
+type List []*Diagnostic
+
+// HasErrors reports whether a finding of severity Error is in the list.
+func (l List) HasErrors() bool {
+	for _, d := range l {
+		if d.Severity == Error {
+			return true
+		}
+	}
+	return false
+}

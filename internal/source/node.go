@@ -1,0 +1,266 @@
+package source
+
+import "strconv"
+
+// Kind is what a node is, in the data model of JSON.
+type Kind uint8
+
+// The kinds of node.
+const (
+	Null Kind = iota
+	Bool
+	Number
+	String
+	Map
+	List
+)
+
+// String names the kind as error messages do.
+func (k Kind) String() string {
+	return [...]string{"null", "boolean", "number", "string", "object", "array"}[k]
+}
+
+// Node is one value of a document, or a value made by the program. Nodes are
+// immutable: With, Without and the like return new nodes that share what did
+// not change, so identity (==) of two nodes means that nothing below changed.
+//
+// A nil *Node stands for "not there"; all methods that only read accept it.
+type Node struct {
+	kind       Kind
+	start, end int32
+	text       *Text
+	str        string // String: the value; Number: its JSON spelling; Bool: true or false
+	fields     []Field
+	items      []*Node
+}
+
+// Field is one entry of a Map. Where a document repeats a key, only the last
+// entry is a field, as for Kubernetes' own decoder; see Document.Duplicates.
+type Field struct {
+	Key     string
+	KeySpan Span // zero for made nodes
+	Value   *Node
+}
+
+// NewString, NewBool, NewInt and the like make nodes that have no place.
+
+// NewString returns a String node.
+func NewString(s string) *Node { return &Node{kind: String, str: s} }
+
+// NewBool returns a Bool node.
+func NewBool(b bool) *Node { return &Node{kind: Bool, str: strconv.FormatBool(b)} }
+
+// NewInt returns a Number node.
+func NewInt(i int64) *Node { return &Node{kind: Number, str: strconv.FormatInt(i, 10)} }
+
+// NewNumber returns a Number node with the given JSON spelling.
+func NewNumber(json string) *Node { return &Node{kind: Number, str: json} }
+
+// NewNull returns a Null node.
+func NewNull() *Node { return &Node{} }
+
+// NewMap returns a Map node with the fields in the given order.
+func NewMap(fields ...Field) *Node { return &Node{kind: Map, fields: fields} }
+
+// NewList returns a List node.
+func NewList(items ...*Node) *Node { return &Node{kind: List, items: items} }
+
+// F is short for Field{Key: key, Value: value}.
+func F(key string, value *Node) Field { return Field{Key: key, Value: value} }
+
+// Kind returns what the node is; Null for nil.
+func (n *Node) Kind() Kind {
+	if n == nil {
+		return Null
+	}
+	return n.kind
+}
+
+// IsNull reports whether the node is absent or null.
+func (n *Node) IsNull() bool { return n == nil || n.kind == Null }
+
+// Str returns the value of a String node, else "".
+func (n *Node) Str() string {
+	if n == nil || n.kind != String {
+		return ""
+	}
+	return n.str
+}
+
+// Scalar returns the value of a scalar as plain text: a string as it is, a
+// number or boolean in its JSON spelling, "" for all else.
+func (n *Node) Scalar() string {
+	if n == nil {
+		return ""
+	}
+	return n.str
+}
+
+// IsTrue reports whether the node is the boolean true.
+func (n *Node) IsTrue() bool { return n != nil && n.kind == Bool && n.str == "true" }
+
+// Int returns the value of a Number node that is a whole number.
+func (n *Node) Int() (int64, bool) {
+	if n == nil || n.kind != Number {
+		return 0, false
+	}
+	i, err := strconv.ParseInt(n.str, 10, 64)
+	return i, err == nil
+}
+
+// Len returns the number of fields or items.
+func (n *Node) Len() int {
+	if n == nil {
+		return 0
+	}
+	return len(n.fields) + len(n.items)
+}
+
+// Fields returns the fields of a Map, in the order of the document. The slice
+// must not be changed.
+func (n *Node) Fields() []Field {
+	if n == nil {
+		return nil
+	}
+	return n.fields
+}
+
+// Items returns the items of a List. The slice must not be changed.
+func (n *Node) Items() []*Node {
+	if n == nil {
+		return nil
+	}
+	return n.items
+}
+
+// Field returns the field of a Map with that key.
+func (n *Node) Field(key string) (Field, bool) {
+	if n != nil {
+		for i := range n.fields {
+			if n.fields[i].Key == key {
+				return n.fields[i], true
+			}
+		}
+	}
+	return Field{}, false
+}
+
+// Get returns the value at a path of keys, or nil where there is none.
+func (n *Node) Get(path ...string) *Node {
+	for _, key := range path {
+		f, ok := n.Field(key)
+		if !ok {
+			return nil
+		}
+		n = f.Value
+	}
+	return n
+}
+
+// Span returns the bytes that spell the node; the zero Span for made nodes.
+func (n *Node) Span() Span {
+	if n == nil || n.text == nil {
+		return Span{}
+	}
+	return Span{n.text, int(n.start), int(n.end)}
+}
+
+// Pos returns where the node begins; the zero Pos for made nodes.
+func (n *Node) Pos() Pos {
+	if n == nil || n.text == nil {
+		return Pos{}
+	}
+	return n.text.Pos(int(n.start))
+}
+
+// Raw returns the bytes that spell the node; nil for made nodes.
+func (n *Node) Raw() []byte {
+	if n == nil || n.text == nil {
+		return nil
+	}
+	return n.text.Data[n.start:n.end]
+}
+
+// With returns a copy of a Map in which key has the given value: in place
+// where the key exists, else at the end. On nil or Null it makes a new Map.
+// The copy keeps the span of n, so that it is known where it came from.
+func (n *Node) With(key string, value *Node) *Node {
+	c := &Node{kind: Map}
+	if n != nil {
+		c.text, c.start, c.end = n.text, n.start, n.end
+		c.fields = make([]Field, len(n.fields), len(n.fields)+1)
+		copy(c.fields, n.fields)
+	}
+	for i := range c.fields {
+		if c.fields[i].Key == key {
+			c.fields[i].Value = value
+			return c
+		}
+	}
+	c.fields = append(c.fields, Field{Key: key, Value: value})
+	return c
+}
+
+// WithAt is With at a path of keys; Maps that are missing are made.
+func (n *Node) WithAt(value *Node, path ...string) *Node {
+	if len(path) == 0 {
+		return value
+	}
+	return n.With(path[0], n.Get(path[0]).WithAt(value, path[1:]...))
+}
+
+// Without returns a copy of a Map that lacks key, or n itself where it has no
+// such key.
+func (n *Node) Without(key string) *Node {
+	if _, ok := n.Field(key); !ok {
+		return n
+	}
+	c := &Node{kind: Map, text: n.text, start: n.start, end: n.end, fields: make([]Field, 0, len(n.fields)-1)}
+	for _, f := range n.fields {
+		if f.Key != key {
+			c.fields = append(c.fields, f)
+		}
+	}
+	return c
+}
+
+// WithItems returns a List that holds items and keeps the span of n.
+func (n *Node) WithItems(items ...*Node) *Node {
+	c := &Node{kind: List, items: items}
+	if n != nil {
+		c.text, c.start, c.end = n.text, n.start, n.end
+	}
+	return c
+}
+
+// WithFields returns a Map that holds fields and keeps the span of n.
+func (n *Node) WithFields(fields ...Field) *Node {
+	c := &Node{kind: Map, fields: fields}
+	if n != nil {
+		c.text, c.start, c.end = n.text, n.start, n.end
+	}
+	return c
+}
+
+// Equal reports whether two nodes hold the same value. The order of the
+// fields of a Map does not matter; numbers compare by their spelling.
+func (n *Node) Equal(m *Node) bool {
+	if n == m {
+		return true
+	}
+	if n.Kind() != m.Kind() || n.Len() != m.Len() || n.Scalar() != m.Scalar() {
+		return false
+	}
+	for i, item := range n.Items() {
+		if !item.Equal(m.items[i]) {
+			return false
+		}
+	}
+	for _, f := range n.Fields() {
+		g, ok := m.Field(f.Key)
+		if !ok || !f.Value.Equal(g.Value) {
+			return false
+		}
+	}
+	return true
+}
