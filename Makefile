@@ -1,6 +1,6 @@
 GO ?= go
 
-.PHONY: build test lint
+.PHONY: build test conformance lint
 build:
 	$(GO) build -trimpath -ldflags "-s -w" -o bin/ingraft ./cmd/ingraft
 
@@ -9,3 +9,8 @@ test:
 
 lint:
 	$(GO) vet ./...
+
+# The tests that run ingraft beside the mesh's own module. Cold, the compiler
+# takes about eight CPU minutes; after that a few seconds.
+conformance:
+	cd test/conformance && $(GO) test ./...
