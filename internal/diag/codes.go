@@ -1,0 +1,67 @@
+package diag
+
+import "sort"
+
+// Code describes one kind of finding. The table of codes is what
+// documentation is generated from; SARIF logs carry it as rules.
+type Code struct {
+	// ID is the code itself: IGF0001.
+	ID string
+	// Severity is what findings of this code have by default.
+	Severity Severity
+	// Title names the kind of finding in a few words.
+	Title string
+	// Explanation says in a sentence or two what is wrong and what it causes.
+	Explanation string
+}
+
+// The codes of ingraft itself are numbered by the room that finds them:
+//
+//	IGF00xx  reading documents (source, cli)
+//	IGF01xx  objects and pod templates (kube)
+//	IGF02xx  injection configuration (config)
+//	IGF03xx  mesh configuration and values (config)
+//	IGF04xx  templates (tmpl)
+//	IGF05xx  annotations and labels (annot)
+//	IGF06xx  injection of a pod (inject)
+//	IGF07xx  charts (chart)
+//
+// A code is never given a second meaning, and a number once used is not used
+// again.
+const (
+	// CodeSyntax: bytes that are no YAML or JSON document.
+	CodeSyntax = "IGF0001"
+	// CodeNotObject: a document that is a scalar or an array.
+	CodeNotObject = "IGF0002"
+	// CodeNoKind: an object without apiVersion or kind.
+	CodeNoKind = "IGF0003"
+	// CodeDuplicateKey: a key that an object holds twice.
+	CodeDuplicateKey = "IGF0004"
+)
+
+// codes is sorted by ID.
+var codes = [...]Code{
+	{CodeSyntax, Error, "document that cannot be read",
+		"The text is neither YAML nor JSON, so that nothing can be said about what it holds. Nothing is written."},
+	{CodeNotObject, Error, "document that is no object",
+		"A document of a Kubernetes manifest is an object with apiVersion and kind; this one is a string, a number or a list."},
+	{CodeNoKind, Error, "object without apiVersion or kind",
+		"The API server takes objects by apiVersion and kind; without them it cannot be told what the document is."},
+	{CodeDuplicateKey, Warning, "key given twice",
+		"An object holds a key more than once. Kubernetes keeps the last one, and the others have no effect."},
+	{"IGF0101", Error, "workload without pod template",
+		"A workload makes its pods from its pod template. There is none where its kind keeps it, so there is nothing to inject into."},
+}
+
+// Codes returns the table of ingraft's own codes, sorted by ID. It must not be
+// changed.
+func Codes() []Code { return codes[:] }
+
+// LookupCode finds a code of the table.
+func LookupCode(id string) (Code, bool) {
+	i := sort.Search(len(codes), func(i int) bool { return codes[i].ID >= id })
+	if i < len(codes) && codes[i].ID == id {
+		return codes[i], true
+	}
+	return Code{}, false
+}
