@@ -3,7 +3,6 @@ package config
 import (
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 
-	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -21,14 +20,13 @@ type Template struct {
 	Text *source.Text
 }
 
-// Selector is a Kubernetes label selector of neverInjectSelector or
-// alwaysInjectSelector, kept as it was written.
-type Selector struct{ Node *source.Node }
-
 // Injection is an injection configuration: key "config" of the ConfigMap
 // istio-sidecar-injector (see the mesh's pkg/kube/inject.Config).
 type Injection struct {
-	Text             *source.Text
+	Text *source.Text
+	// Bare tells that the text was no configuration but a template; all else
+	// is then the default.
+	Bare             bool
 	Policy           string
 	Templates        []Template // sorted by name
 	DefaultTemplates []string   // never empty
@@ -56,11 +54,3 @@ type Mesh struct {
 	// Config is never nil, nor is its DefaultConfig. It must not be changed.
 	Config *meshv1alpha1.MeshConfig
 }
-
-// The parsers return a nil value if and only if the list holds an error.
-//
-//	ParseInjection(text *source.Text) (*Injection, diag.List)
-//	ParseValues(text *source.Text) (*Values, diag.List)
-//	ParseMesh(text *source.Text) (*Mesh, diag.List)
-//	(*Mesh).WithProxyConfig(yaml string) (*Mesh, error)
-var _ diag.List

@@ -1,0 +1,110 @@
+package config
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/source"
+)
+
+// document is one configuration document as it was found: in a file of its
+// own, or as a string in the data of a ConfigMap.
+type document struct {
+	text *source.Text
+	root *source.Node // nil where the document is empty
+}
+
+// open reads text. Where that is a ConfigMap (or a List that holds one), the
+// document is the string under key of its data. The what names the document
+// in messages: "mesh configuration". The Diagnostic, if any, is an error.
+func open(text *source.Text, key, what string) (document, *diag.Diagnostic) {
+	doc, bad := parse(text)
+	if bad != nil {
+		return doc, bad
+	}
+	object := doc.root
+	if isKind(object, "List") || isKind(object, "ConfigMapList") {
+		for _, item := range object.Get("items").Items() {
+			if isConfigMap(item, object) && item.Get("data", key) != nil {
+				return openConfigMap(item, key, what)
+			}
+		}
+	}
+	if isConfigMap(object, nil) {
+		return openConfigMap(object, key, what)
+	}
+	return doc, nil
+}
+
+// parse reads text as it stands.
+func parse(text *source.Text) (document, *diag.Diagnostic) {
+	doc, err := source.Parse(text)
+	if err != nil {
+		return document{text: text}, syntaxFinding(text, err)
+	}
+	root := doc.Root
+	if root.IsNull() {
+		root = nil
+	}
+	return document{text, root}, nil
+}
+
+func syntaxFinding(text *source.Text, err error) *diag.Diagnostic {
+	var syntax *source.SyntaxError
+	if errors.As(err, &syntax) {
+		return finding(diag.Error, CodeSyntax, syntax.Span, "%s", syntax.Message)
+	}
+	return finding(diag.Error, CodeSyntax, whole(text), "%v", err)
+}
+
+// openConfigMap reads the string under key in the data of a ConfigMap.
+func openConfigMap(object *source.Node, key, what string) (document, *diag.Diagnostic) {
+	data := object.Get("data")
+	f, ok := data.Field(key)
+	if !ok {
+		d := finding(diag.Error, CodeNoValue, object.Span(), "ConfigMap %q has no key %q in data, which would hold the %s",
+			object.Get("metadata", "name").Str(), key, what)
+		if data.Len() > 0 {
+			d.Span = data.Span()
+			d.Message += "; it has " + strings.Join(keys(data), ", ")
+		}
+		return document{}, d
+	}
+	if f.Value.Kind() != source.String {
+		return document{}, finding(diag.Error, CodeType, f.Value.Span(), "data.%s of a ConfigMap must be a string, not %s", key, f.Value.Kind())
+	}
+	return parse(embed(f.Value))
+}
+
+// isConfigMap reports whether an object is a ConfigMap. In a ConfigMapList the
+// items need not say so.
+func isConfigMap(object, list *source.Node) bool {
+	return isKind(object, "ConfigMap") || isKind(list, "ConfigMapList") && object.Get("kind") == nil
+}
+
+// isKind reports whether n is a Kubernetes object of that kind.
+func isKind(n *source.Node, kind string) bool {
+	return n.Get("kind").Str() == kind && n.Get("apiVersion").Str() == "v1"
+}
+
+// embed returns the value of a String node as a text of its own.
+func embed(n *source.Node) *source.Text {
+	name := ""
+	if s := n.Span(); s.IsValid() {
+		name = s.Text.Name
+	}
+	return source.NewText(name, []byte(n.Str()))
+}
+
+// whole is the place of a finding that concerns a text as such.
+func whole(text *source.Text) source.Span { return source.Span{Text: text} }
+
+// keys returns the keys of a Map in the order of the document.
+func keys(n *source.Node) []string {
+	list := make([]string, n.Len())
+	for i, f := range n.Fields() {
+		list[i] = f.Key
+	}
+	return list
+}
