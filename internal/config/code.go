@@ -7,17 +7,17 @@ import (
 	"github.com/ingraft/ingraft/internal/source"
 )
 
-// Codes of the findings about configuration.
+// Codes of the findings about configuration; diag holds the table of them.
 const (
-	CodeSyntax    = "IGF0100" // not YAML or JSON
-	CodeType      = "IGF0101" // a value of the wrong type or form
-	CodeUnknown   = "IGF0102" // a field that the control plane does not know
-	CodeDocument  = "IGF0103" // a document of another kind than asked for
-	CodeOldShape  = "IGF0104" // an injection configuration of an older release
-	CodeRefused   = "IGF0105" // a value that the control plane refuses
-	CodeNoValue   = "IGF0106" // what is needed is missing or empty
-	CodeNoEffect  = "IGF0107" // a field that is read but has no effect
-	CodeDeprecate = "IGF0108" // a field that the control plane warns of
+	CodeDocument = "IGF0201" // a document of another kind than asked for
+	CodeNoValue  = "IGF0202" // what is needed is missing or empty
+	CodeOldShape = "IGF0203" // an injection configuration of an older release
+	CodeSelector = "IGF0204" // a label selector that the injector passes over
+	CodeType     = "IGF0301" // a value of the wrong type
+	CodeUnknown  = "IGF0302" // a field that the control plane does not know
+	CodeRefused  = "IGF0303" // a value that the control plane refuses
+	CodeNoEffect = "IGF0304" // a field that is read but has no effect
+	CodeWarned   = "IGF0305" // a value that the control plane warns of
 )
 
 func finding(severity diag.Severity, code string, at source.Span, format string, args ...any) *diag.Diagnostic {

@@ -53,9 +53,9 @@ func parse(text *source.Text) (document, *diag.Diagnostic) {
 func syntaxFinding(text *source.Text, err error) *diag.Diagnostic {
 	var syntax *source.SyntaxError
 	if errors.As(err, &syntax) {
-		return finding(diag.Error, CodeSyntax, syntax.Span, "%s", syntax.Message)
+		return finding(diag.Error, diag.CodeSyntax, syntax.Span, "%s", syntax.Message)
 	}
-	return finding(diag.Error, CodeSyntax, whole(text), "%v", err)
+	return finding(diag.Error, diag.CodeSyntax, whole(text), "%v", err)
 }
 
 // openConfigMap reads the string under key in the data of a ConfigMap.

@@ -27,7 +27,7 @@ const injectionDocument = "injection configuration"
 func ParseInjection(text *source.Text) (*Injection, diag.List) {
 	doc, bad := open(text, "config", injectionDocument)
 	if bad != nil {
-		if bad.Code == CodeSyntax && doc.text == text && !looksLikeConfig(text.Data) {
+		if bad.Code == diag.CodeSyntax && doc.text == text && !looksLikeConfig(text.Data) {
 			return bare(text), nil
 		}
 		return nil, diag.List{bad}

@@ -119,7 +119,7 @@ func (r *injectionReader) selectors(n *source.Node) []Selector {
 		r.path = r.path[:len(r.path)-1]
 		for _, q := range s.requirements {
 			if err := q.check(); err != nil && !r.diags.HasErrors() {
-				r.add(finding(diag.Warning, CodeNoEffect, q.at.Span(), "%v; the injector passes over this selector", err))
+				r.add(finding(diag.Warning, CodeSelector, q.at.Span(), "%v; the injector passes over this selector", err))
 				break
 			}
 		}

@@ -19,8 +19,8 @@ type Code struct {
 //
 //	IGF00xx  reading documents (source, cli)
 //	IGF01xx  objects and pod templates (kube)
-//	IGF02xx  injection configuration (config)
-//	IGF03xx  mesh configuration and values (config)
+//	IGF02xx  configuration documents, injection configuration (config)
+//	IGF03xx  values within mesh configuration, proxy configuration and values (config)
 //	IGF04xx  templates (tmpl)
 //	IGF05xx  annotations and labels (annot)
 //	IGF06xx  injection of a pod (inject)
@@ -51,6 +51,24 @@ var codes = [...]Code{
 		"An object holds a key more than once. Kubernetes keeps the last one, and the others have no effect."},
 	{"IGF0101", Error, "workload without pod template",
 		"A workload makes its pods from its pod template. There is none where its kind keeps it, so there is nothing to inject into."},
+	{"IGF0201", Error, "configuration file of another kind",
+		"The file holds something else than what the flag asks for: the values where the injection configuration is wanted, say."},
+	{"IGF0202", Error, "configuration that is missing or empty",
+		"A ConfigMap lacks the key that would hold the configuration, or the configuration has no templates, so that nothing can be injected."},
+	{"IGF0203", Error, "injection configuration of an older release",
+		"Until release 1.8 an injection configuration had one template, of another kind than the templates that newer ones have."},
+	{"IGF0204", Warning, "label selector that is not valid",
+		"Kubernetes does not accept the label selector. The injector passes over it, so that it neither prevents nor forces injection."},
+	{"IGF0301", Error, "configuration value of the wrong type",
+		"The control plane cannot read the value: it has another type than the field, or is none of the names that the field knows."},
+	{"IGF0302", Warning, "unknown field of the configuration",
+		"The control plane does not know the field and ignores it without a word. Most often its name is misspelt or it stands at the wrong level."},
+	{"IGF0303", Error, "configuration value that the control plane refuses",
+		"The value has the right type, but the control plane's own checks refuse it."},
+	{"IGF0304", Warning, "configuration field without effect",
+		"The control plane reads the field and then drops it."},
+	{"IGF0305", Warning, "configuration value that the control plane warns of",
+		"The value is deprecated, given twice or not known. The control plane takes it, and logs a warning."},
 }
 
 // Codes returns the table of ingraft's own codes, sorted by ID. It must not be
