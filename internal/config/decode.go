@@ -2,175 +2,175 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
-// decoder fills protobuf messages from nodes. It accepts what the control
-// plane accepts (golang/protobuf's jsonpb with unknown fields allowed), tells
-// the place of what it refuses, and warns of unknown fields.
+// decoder fills the messages of the mesh's configuration from nodes. It
+// accepts what the control plane accepts (golang/protobuf's jsonpb with
+// unknown fields allowed), tells the place of what it refuses, and warns of
+// unknown fields.
 type decoder struct {
 	diags diag.List
 	path  []string // keys that lead to the value being read
 }
 
-// message sets the fields of m that n holds; a null, as a whole or as the
-// value of a field, changes nothing.
-func (d *decoder) message(m protoreflect.Message, n *source.Node) {
-	if d.wellKnown(m, n) || n.IsNull() {
+// message sets the fields of a message (a pointer to a struct) that n holds;
+// null, as a whole or as the value of a field, changes nothing.
+func (d *decoder) message(m any, n *source.Node) {
+	if n.IsNull() || d.wellKnown(m, n) {
 		return
 	}
 	if n.Kind() != source.Map {
 		d.mistyped(n, "an object")
 		return
 	}
-	fields := m.Descriptor().Fields()
-	chosen := map[protoreflect.OneofDescriptor]int{}
+	into := reflect.ValueOf(m).Elem()
+	typ := messageOf(into.Type())
+	var chosen map[int]*fieldType // of each oneof, the field that was set
 	for _, f := range n.Fields() {
-		fd := fields.ByJSONName(f.Key)
-		if fd == nil {
-			if fd = fields.ByName(protoreflect.Name(f.Key)); fd != nil && n.Get(fd.JSONName()) != nil {
-				continue // both spellings: the JSON name wins
-			}
-		}
-		if fd == nil {
-			d.unknown(f, fieldNames(fields))
+		field := typ.field(f.Key)
+		if field == nil {
+			d.unknown(f, typ.names())
 			continue
 		}
-		if f.Value.IsNull() && !keepsNull(fd) {
+		if f.Key != field.json && n.Get(field.json) != nil {
+			continue // both spellings: the JSON name wins
+		}
+		if f.Value.IsNull() {
 			continue
 		}
 		d.path = append(d.path, f.Key)
-		v, ok := d.field(m, fd, f.Value)
+		v, ok := d.field(field.typ, f.Value)
 		d.path = d.path[:len(d.path)-1]
-		if !ok {
-			continue
-		}
-		// Of the fields of a oneof, the last in the order of the type wins.
-		if one := fd.ContainingOneof(); one != nil {
-			if last, set := chosen[one]; set && last > fd.Index() {
-				continue
+		switch {
+		case !ok:
+		case field.member == nil:
+			into.Field(field.index).Set(v)
+		case chosen[field.index] == nil || typ.before(chosen[field.index], field):
+			// Of the fields of a oneof the last in the order of the type wins.
+			if chosen == nil {
+				chosen = map[int]*fieldType{}
 			}
-			chosen[one] = fd.Index()
+			chosen[field.index] = field
+			member := reflect.New(field.member)
+			member.Elem().Field(0).Set(v)
+			into.Field(field.index).Set(member)
 		}
-		m.Set(fd, v)
 	}
+}
+
+// before reports whether a is declared before b.
+func (m *messageType) before(a, b *fieldType) bool {
+	for i := range m.fields {
+		if f := &m.fields[i]; f == a || f == b {
+			return f == a
+		}
+	}
+	return false
 }
 
 // field reads the value of a field, and reports whether it could.
-func (d *decoder) field(m protoreflect.Message, fd protoreflect.FieldDescriptor, n *source.Node) (protoreflect.Value, bool) {
-	v := m.NewField(fd)
+func (d *decoder) field(typ reflect.Type, n *source.Node) (reflect.Value, bool) {
 	switch {
-	case fd.IsList():
-		if n.Kind() != source.List {
-			return v, d.mistyped(n, "an array")
-		}
-		ok := true
-		for i, item := range n.Items() {
-			d.path = append(d.path, fmt.Sprintf("[%d]", i))
-			e, valid := d.single(v.List().NewElement, fd, item)
-			d.path = d.path[:len(d.path)-1]
-			if ok = ok && valid; valid {
-				v.List().Append(e)
-			}
-		}
-		return v, ok
-	case fd.IsMap():
-		if n.Kind() != source.Map {
-			return v, d.mistyped(n, "an object")
-		}
-		ok := true
-		for _, f := range n.Fields() {
-			d.path = append(d.path, f.Key)
-			key, keyOK := scalar(fd.MapKey().Kind(), source.NewString(f.Key))
-			if !keyOK {
-				d.mistyped(f.Value, "a key that is "+article(form(fd.MapKey().Kind())))
-			}
-			e, valid := d.single(v.Map().NewValue, fd.MapValue(), f.Value)
-			d.path = d.path[:len(d.path)-1]
-			if ok = ok && keyOK && valid; keyOK && valid {
-				v.Map().Set(key.MapKey(), e)
-			}
-		}
-		return v, ok
+	case typ.Kind() == reflect.Map:
+		return d.object(typ, n)
+	case typ.Kind() == reflect.Slice && typ.Elem().Kind() != reflect.Uint8:
+		return d.array(typ, n)
 	}
-	return d.single(func() protoreflect.Value { return v }, fd, n)
+	return d.single(typ, n)
+}
+
+func (d *decoder) array(typ reflect.Type, n *source.Node) (reflect.Value, bool) {
+	if n.Kind() != source.List {
+		return reflect.Value{}, d.mistyped(n, "an array")
+	}
+	list, ok := reflect.MakeSlice(typ, 0, n.Len()), true
+	for i, item := range n.Items() {
+		d.path = append(d.path, fmt.Sprintf("[%d]", i))
+		v, valid := d.single(typ.Elem(), item)
+		d.path = d.path[:len(d.path)-1]
+		if ok = ok && valid; ok {
+			list = reflect.Append(list, v)
+		}
+	}
+	return list, ok
+}
+
+// object reads a map, whose keys are strings: the mesh has no others.
+func (d *decoder) object(typ reflect.Type, n *source.Node) (reflect.Value, bool) {
+	if n.Kind() != source.Map {
+		return reflect.Value{}, d.mistyped(n, "an object")
+	}
+	object, ok := reflect.MakeMapWithSize(typ, n.Len()), true
+	for _, f := range n.Fields() {
+		d.path = append(d.path, f.Key)
+		v, valid := d.single(typ.Elem(), f.Value)
+		d.path = d.path[:len(d.path)-1]
+		if ok = ok && valid; ok {
+			object.SetMapIndex(reflect.ValueOf(f.Key), v)
+		}
+	}
+	return object, ok
 }
 
 // single reads one value: a field that is no list or map, or an element.
-func (d *decoder) single(fresh func() protoreflect.Value, fd protoreflect.FieldDescriptor, n *source.Node) (protoreflect.Value, bool) {
-	switch fd.Kind() {
-	case protoreflect.MessageKind, protoreflect.GroupKind:
-		v := fresh()
+func (d *decoder) single(typ reflect.Type, n *source.Node) (reflect.Value, bool) {
+	switch {
+	case isMessage(typ):
+		v := reflect.New(typ.Elem())
 		before := len(d.diags)
-		d.message(v.Message(), n)
+		d.message(v.Interface(), n)
 		return v, !d.diags[before:].HasErrors()
-	case protoreflect.EnumKind:
-		return d.enum(fd.Enum(), n)
+	case isEnum(typ):
+		return d.enum(typ, n)
 	}
-	v, ok := scalar(fd.Kind(), n)
+	v, ok := scalar(typ.Kind(), n)
 	if !ok {
-		d.mistyped(n, article(form(fd.Kind())))
+		return v, d.mistyped(n, form(typ.Kind()))
 	}
-	return v, ok
+	return v.Convert(typ), true
 }
 
-func (d *decoder) enum(ed protoreflect.EnumDescriptor, n *source.Node) (protoreflect.Value, bool) {
-	values := ed.Values()
+func (d *decoder) enum(typ reflect.Type, n *source.Node) (reflect.Value, bool) {
+	values := enumValues(reflect.Zero(typ).Interface())
 	if n.Kind() == source.String {
-		if v := values.ByName(protoreflect.Name(n.Str())); v != nil {
-			return protoreflect.ValueOfEnum(v.Number()), true
+		for _, e := range values {
+			if e.name == n.Str() {
+				return reflect.ValueOf(e.number).Convert(typ), true
+			}
 		}
-	} else if v, ok := scalar(protoreflect.Int32Kind, n); ok {
-		return protoreflect.ValueOfEnum(protoreflect.EnumNumber(v.Int())), true
+	} else if v, ok := scalar(reflect.Int32, n); ok {
+		return v.Convert(typ), true
 	}
-	names := make([]string, values.Len())
-	for i := range names {
-		names[i] = string(values.Get(i).Name())
+	names := make([]string, len(values))
+	for i, e := range values {
+		names[i] = e.name
 	}
 	d.notOneOf(n, names)
-	return protoreflect.Value{}, false
+	return reflect.Value{}, false
 }
 
 // wellKnown reads the types of protobuf that have a notation of their own, and
-// reports whether m is of such a type.
-func (d *decoder) wellKnown(m protoreflect.Message, n *source.Node) bool {
-	md := m.Descriptor()
-	if md.ParentFile().Package() != "google.protobuf" {
-		return false
-	}
-	switch md.Name() {
-	case "Duration":
-		if n.IsNull() {
-			return true
-		}
+// reports whether m is of such a type. The mesh uses no others of them.
+func (d *decoder) wellKnown(m any, n *source.Node) bool {
+	switch m := m.(type) {
+	case *durationpb.Duration:
 		t, err := time.ParseDuration(n.Str())
 		if err != nil || n.Kind() != source.String {
 			d.mistyped(n, `a duration such as "10s" or "1m30s"`)
 			return true
 		}
-		m.Set(md.Fields().ByNumber(1), protoreflect.ValueOfInt64(int64(t/time.Second)))
-		m.Set(md.Fields().ByNumber(2), protoreflect.ValueOfInt32(int32(t%time.Second)))
-	case "BoolValue", "BytesValue", "StringValue", "Int32Value", "UInt32Value", "Int64Value", "UInt64Value", "FloatValue", "DoubleValue":
-		if n.IsNull() {
-			return true
-		}
-		fd := md.Fields().ByNumber(1)
-		if v, ok := scalar(fd.Kind(), n); ok {
-			m.Set(fd, v)
-		} else {
-			d.mistyped(n, article(form(fd.Kind())))
-		}
-	case "Struct":
-		if n.IsNull() {
-			return true
-		}
+		m.Seconds, m.Nanos = int64(t/time.Second), int32(t%time.Second)
+	case *structpb.Struct:
 		object, ok := n.Any().(map[string]any)
 		if !ok {
 			d.mistyped(n, "an object")
@@ -178,19 +178,20 @@ func (d *decoder) wellKnown(m protoreflect.Message, n *source.Node) bool {
 		}
 		s, err := structpb.NewStruct(object)
 		if err != nil {
-			d.mistyped(n, "text that is valid UTF-8")
+			d.mistyped(n, "an object of valid UTF-8")
 			return true
 		}
-		m.Set(md.Fields().ByNumber(1), s.ProtoReflect().Get(s.ProtoReflect().Descriptor().Fields().ByNumber(1)))
+		m.Fields = s.Fields
+	case *wrapperspb.BoolValue, *wrapperspb.StringValue, *wrapperspb.Int32Value, *wrapperspb.Int64Value,
+		*wrapperspb.UInt32Value, *wrapperspb.UInt64Value, *wrapperspb.FloatValue, *wrapperspb.DoubleValue:
+		value := reflect.ValueOf(m).Elem().FieldByName("Value")
+		if v, ok := d.single(value.Type(), n); ok {
+			value.Set(v)
+		}
 	default:
 		return false
 	}
 	return true
-}
-
-// keepsNull reports whether null is a value for a field, not its absence.
-func keepsNull(fd protoreflect.FieldDescriptor) bool {
-	return !fd.IsList() && !fd.IsMap() && fd.Message() != nil && fd.Message().FullName() == "google.protobuf.Value"
 }
 
 func (d *decoder) unknown(f source.Field, known []string) {
@@ -245,37 +246,5 @@ func describe(n *source.Node) string {
 	case source.Null:
 		return "null"
 	}
-	return article(n.Kind().String())
-}
-
-func article(noun string) string {
-	if strings.IndexByte("aeiou", noun[0]) >= 0 {
-		return "an " + noun
-	}
-	return "a " + noun
-}
-
-// form names what a field of a kind holds.
-func form(kind protoreflect.Kind) string {
-	switch kind {
-	case protoreflect.BoolKind:
-		return "boolean"
-	case protoreflect.StringKind:
-		return "string"
-	case protoreflect.BytesKind:
-		return "string in base64"
-	case protoreflect.FloatKind, protoreflect.DoubleKind:
-		return "number"
-	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind, protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		return "whole number that is not negative"
-	}
-	return "whole number"
-}
-
-func fieldNames(fields protoreflect.FieldDescriptors) []string {
-	names := make([]string, fields.Len())
-	for i := range names {
-		names[i] = fields.Get(i).JSONName()
-	}
-	return names
+	return "an " + n.Kind().String() // object, array
 }

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 
 	"github.com/ingraft/ingraft/internal/diag"
@@ -66,12 +64,12 @@ func (d *decoder) mesh(config *meshv1alpha1.MeshConfig, root *source.Node) {
 	for _, name := range []string{"defaultConfig", "default_config", "defaultProviders", "default_providers"} {
 		rest = rest.Without(name)
 	}
-	d.message(config.ProtoReflect(), rest)
+	d.message(config, rest)
 	if root.Kind() != source.Map {
 		return
 	}
 	d.below(root, "defaultConfig", func(n *source.Node) { d.proxyConfig(config.DefaultConfig, n) })
-	d.below(root, "defaultProviders", func(n *source.Node) { d.message(config.DefaultProviders.ProtoReflect(), n) })
+	d.below(root, "defaultProviders", func(n *source.Node) { d.message(config.DefaultProviders, n) })
 	// The control plane looks for these two under their JSON names only; under
 	// the other ones they are read for errors and then dropped.
 	d.dropped(root, "default_config", "defaultConfig", &meshv1alpha1.ProxyConfig{})
@@ -90,7 +88,7 @@ func (d *decoder) below(root *source.Node, name string, read func(*source.Node))
 	}
 }
 
-func (d *decoder) dropped(root *source.Node, name, instead string, scratch proto.Message) {
+func (d *decoder) dropped(root *source.Node, name, instead string, scratch any) {
 	if _, both := root.Field(instead); both {
 		return
 	}
@@ -98,7 +96,7 @@ func (d *decoder) dropped(root *source.Node, name, instead string, scratch proto
 		f, _ := root.Field(name)
 		w := d.add(finding(diag.Warning, CodeNoEffect, f.KeySpan, "%s has no effect: the control plane reads it under another name", name))
 		w.Fix = "write " + instead
-		d.message(scratch.ProtoReflect(), n)
+		d.message(scratch, n)
 	})
 }
 
@@ -122,7 +120,7 @@ func mergeProviders(defaults, given []*meshv1alpha1.MeshConfig_ExtensionProvider
 // and some of proxyHeaders stay where the new ones leave them out.
 func (d *decoder) proxyConfig(config *meshv1alpha1.ProxyConfig, n *source.Node) {
 	metadata, headers := config.ProxyMetadata, config.ProxyHeaders
-	d.message(config.ProtoReflect(), n)
+	d.message(config, n)
 	if metadata != nil {
 		merged := maps.Clone(metadata)
 		maps.Copy(merged, config.ProxyMetadata)
@@ -178,22 +176,11 @@ func CheckProxyConfig(text *source.Text) diag.List {
 	}
 	d := &decoder{}
 	config := DefaultProxyConfig()
-	d.message(config.ProtoReflect(), doc.root)
+	d.message(config, doc.root)
 	if d.diags.HasErrors() {
 		return d.diags
 	}
 	c := checker{root: doc.root}
 	c.proxyConfig(config)
 	return append(d.diags, c.diags...)
-}
-
-// shallow returns a copy of a message that shares what its fields refer to.
-func shallow[M proto.Message](m M) M {
-	from := m.ProtoReflect()
-	to := from.New()
-	from.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		to.Set(fd, v)
-		return true
-	})
-	return to.Interface().(M)
 }

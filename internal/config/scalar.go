@@ -4,51 +4,52 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
-
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/ingraft/ingraft/internal/source"
 )
 
-// scalar reads a value of a protobuf field of the given kind, and reports
+// scalar reads a scalar of a Go kind, Slice standing for bytes, and reports
 // whether it has the right form. The forms are those of golang/protobuf's
 // jsonpb, through which the control plane reads its configuration: null is the
 // zero value, numbers may stand in quotes, and a whole number must be spelled
 // without fraction or exponent.
-func scalar(kind protoreflect.Kind, n *source.Node) (v protoreflect.Value, ok bool) {
+func scalar(kind reflect.Kind, n *source.Node) (v reflect.Value, ok bool) {
 	switch kind {
-	case protoreflect.BoolKind:
-		return protoreflect.ValueOfBool(n.IsTrue()), n.Kind() == source.Bool || n.IsNull()
-	case protoreflect.StringKind:
-		return protoreflect.ValueOfString(n.Str()), n.Kind() == source.String || n.IsNull()
-	case protoreflect.BytesKind:
+	case reflect.Bool:
+		return reflect.ValueOf(n.IsTrue()), n.Kind() == source.Bool || n.IsNull()
+	case reflect.String:
+		return reflect.ValueOf(n.Str()), n.Kind() == source.String || n.IsNull()
+	case reflect.Slice:
 		b, err := base64.StdEncoding.DecodeString(n.Str())
-		return protoreflect.ValueOfBytes(b), err == nil && (n.Kind() == source.String || n.IsNull())
+		return reflect.ValueOf(b), err == nil && (n.Kind() == source.String || n.IsNull())
 	}
 	digits, ok := number(n)
+	var err error
 	switch kind {
-	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
-		i, err := strconv.ParseInt(digits, 10, 32)
-		return protoreflect.ValueOfInt32(int32(i)), ok && err == nil
-	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
-		i, err := strconv.ParseInt(digits, 10, 64)
-		return protoreflect.ValueOfInt64(i), ok && err == nil
-	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
-		i, err := strconv.ParseUint(digits, 10, 32)
-		return protoreflect.ValueOfUint32(uint32(i)), ok && err == nil
-	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		i, err := strconv.ParseUint(digits, 10, 64)
-		return protoreflect.ValueOfUint64(i), ok && err == nil
-	case protoreflect.FloatKind:
-		f, valid := float(n, digits, ok, 32)
-		return protoreflect.ValueOfFloat32(float32(f)), valid
-	case protoreflect.DoubleKind:
-		f, valid := float(n, digits, ok, 64)
-		return protoreflect.ValueOfFloat64(f), valid
+	case reflect.Int32, reflect.Int64:
+		var i int64
+		i, err = strconv.ParseInt(digits, 10, bits(kind))
+		v = reflect.ValueOf(i)
+	case reflect.Uint32, reflect.Uint64:
+		var i uint64
+		i, err = strconv.ParseUint(digits, 10, bits(kind))
+		v = reflect.ValueOf(i)
+	case reflect.Float32, reflect.Float64:
+		var f float64
+		f, ok, err = float(n, digits, ok, bits(kind))
+		v = reflect.ValueOf(f)
 	}
-	return v, false
+	return v, ok && err == nil
+}
+
+func bits(kind reflect.Kind) int {
+	if kind == reflect.Int32 || kind == reflect.Uint32 || kind == reflect.Float32 {
+		return 32
+	}
+	return 64
 }
 
 // number returns the JSON spelling of a number that n holds, quoted or not.
@@ -68,15 +69,32 @@ func number(n *source.Node) (string, bool) {
 	return "", false
 }
 
-func float(n *source.Node, digits string, ok bool, bits int) (float64, bool) {
+func float(n *source.Node, digits string, ok bool, bits int) (float64, bool, error) {
 	switch n.Str() {
 	case "NaN":
-		return math.NaN(), true
+		return math.NaN(), true, nil
 	case "Infinity":
-		return math.Inf(1), true
+		return math.Inf(1), true, nil
 	case "-Infinity":
-		return math.Inf(-1), true
+		return math.Inf(-1), true, nil
 	}
 	f, err := strconv.ParseFloat(digits, bits)
-	return f, ok && err == nil
+	return f, ok, err
+}
+
+// form names what a scalar field of a kind holds, with its article.
+func form(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "a string in base64"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Uint32, reflect.Uint64:
+		return "a whole number that is not negative"
+	}
+	return "a whole number"
 }
