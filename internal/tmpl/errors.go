@@ -1,0 +1,168 @@
+package tmpl
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"text/template/parse"
+
+	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/source"
+)
+
+// renderError makes a diagnostic of an error of text/template.
+func (t *Template) renderError(err error, data *Data) *diag.Diagnostic {
+	node, pos, message := t.locate(err)
+	span := t.spanOf(node, pos)
+	var forbidden *forbiddenError
+	var limit *limitError
+	switch {
+	case errors.As(err, &forbidden):
+		return t.diagnose(CodeForbidden, span, forbidden.Error(), "templates must render the same every time: take the value from .Values or from an annotation of the pod")
+	case errors.As(err, &limit):
+		return t.diagnose(CodeLimit, span, limit.Error(), "")
+	}
+	if missing := t.missingValues(pos, data); len(missing) > 0 {
+		return t.diagnose(CodeValues, span, message+"; values: "+strings.Join(missing, " and ")+" is not set",
+			"the pod is not at fault: set it in the values document, or give the values that belong to this injection configuration")
+	}
+	if field, ok := strings.CutPrefix(message, "can't evaluate field "); ok {
+		field, typ, _ := strings.Cut(field, " in type ")
+		fix := newerRelease
+		if field == "EstimatedConcurrency" {
+			fix = "the template was written for release 1.10 to 1.17: later injectors have no such field"
+		}
+		if strings.HasSuffix(typ, "tmpl.Data") {
+			typ = "the template's data"
+		}
+		return t.diagnose(CodeUnknown, span, fmt.Sprintf("there is no field %s in %s", field, typ), fix)
+	}
+	return t.diagnose(CodeRender, span, message, "")
+}
+
+// locate splits an error of text/template, `template: inject:LINE:COL:
+// executing "NAME" at <NODE>: MESSAGE`, into the node, its offset in the text
+// and the message. The column counts bytes from 0.
+func (t *Template) locate(err error) (node parse.Node, pos int, message string) {
+	full := err.Error()
+	rest, ok := strings.CutPrefix(full, "template: "+engineName+":")
+	if !ok {
+		return nil, -1, strings.TrimPrefix(full, "template: ")
+	}
+	line, rest, _ := strings.Cut(rest, ":")
+	col, rest, _ := strings.Cut(rest, ":")
+	l, err1 := strconv.Atoi(line)
+	c, err2 := strconv.Atoi(col)
+	if err1 != nil || err2 != nil {
+		return nil, -1, strings.TrimPrefix(full, "template: ")
+	}
+	pos = c
+	for ; l > 1; l-- {
+		i := bytes.IndexByte(t.text.Data[pos-c:], '\n')
+		if i < 0 {
+			break
+		}
+		pos += i + 1
+	}
+	rest = strings.TrimPrefix(rest, " executing ")
+	if quoted, err := strconv.QuotedPrefix(rest); err == nil {
+		rest = rest[len(quoted):]
+	}
+	rest = strings.TrimPrefix(rest, " at <")
+	for _, n := range t.nodesAt(pos) {
+		if m, ok := strings.CutPrefix(rest, n.String()+">: "); ok {
+			return n, pos, m
+		}
+	}
+	_, message, _ = strings.Cut(rest, ">: ")
+	return nil, pos, message
+}
+
+// nodesAt returns the nodes that have a position.
+func (t *Template) nodesAt(pos int) []parse.Node {
+	var nodes []parse.Node
+	for _, tree := range t.trees {
+		walk(tree.Root, func(n parse.Node) {
+			if int(n.Position()) == pos {
+				nodes = append(nodes, n)
+			}
+		})
+	}
+	return nodes
+}
+
+// spanOf returns the bytes of a node that is reported at pos. The parser keeps
+// no ends, and gives chains of fields the position of their second field.
+func (t *Template) spanOf(n parse.Node, pos int) source.Span {
+	if pos < 0 || pos > len(t.text.Data) {
+		return source.Span{Text: t.text}
+	}
+	data := string(t.text.Data)
+	if n != nil {
+		s := n.String()
+		for start := pos; start >= 0 && start >= pos-len(s); start-- {
+			if strings.HasPrefix(data[start:], s) {
+				return source.Span{Text: t.text, Start: start, End: start + len(s)}
+			}
+		}
+	}
+	end := pos + strings.IndexFunc(data[pos:]+"\n", func(r rune) bool { return strings.ContainsRune(" \t\r\n|)}", r) })
+	return source.Span{Text: t.text, Start: pos, End: max(end, min(pos+1, len(data)))}
+}
+
+// missingValues names the paths of .Values that the innermost statement around
+// pos reads and the values do not have.
+func (t *Template) missingValues(pos int, data *Data) []string {
+	var pipe *parse.PipeNode
+	for _, tree := range t.trees {
+		walk(tree.Root, func(n parse.Node) {
+			if p := pipeOf(n); p != nil && int(p.Pos) <= pos && (pipe == nil || p.Pos > pipe.Pos) {
+				pipe = p
+			}
+		})
+	}
+	var missing []string
+	seen := map[string]bool{}
+	walk(pipe, func(n parse.Node) {
+		f, ok := n.(*parse.FieldNode)
+		if !ok || f.Ident[0] != "Values" || len(f.Ident) == 1 || hasValue(data.Values, f.Ident[1:]) {
+			return
+		}
+		if path := strings.Join(f.Ident[1:], "."); !seen[path] {
+			seen[path] = true
+			missing = append(missing, path)
+		}
+	})
+	sort.Strings(missing)
+	return missing
+}
+
+func pipeOf(n parse.Node) *parse.PipeNode {
+	switch n := n.(type) {
+	case *parse.ActionNode:
+		return n.Pipe
+	case *parse.IfNode:
+		return n.Pipe
+	case *parse.WithNode:
+		return n.Pipe
+	case *parse.RangeNode:
+		return n.Pipe
+	case *parse.TemplateNode:
+		return n.Pipe
+	}
+	return nil
+}
+
+func hasValue(v any, path []string) bool {
+	for _, key := range path {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return false
+		}
+		v = m[key]
+	}
+	return v != nil
+}

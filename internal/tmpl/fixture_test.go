@@ -1,0 +1,155 @@
+package tmpl
+
+import (
+	"bytes"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
+	"istio.io/istio/manifests"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/source"
+)
+
+const chart = "charts/istio-control/istio-discovery/"
+
+// shipped returns the text of an injection template of release 1.31.
+func shipped(t testing.TB, file string) *source.Text {
+	t.Helper()
+	data, err := fs.ReadFile(manifests.FS, chart+"files/"+file+".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source.NewText(file+".yaml", bytes.TrimSpace(data))
+}
+
+// chartValues returns the default values of release 1.31.
+func chartValues(t testing.TB) map[string]any {
+	t.Helper()
+	data, err := fs.ReadFile(manifests.FS, chart+"values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc["_internal_defaults_do_not_set"].(map[string]any)
+}
+
+func meshConfig() *meshv1alpha1.MeshConfig {
+	return &meshv1alpha1.MeshConfig{
+		TrustDomain:            "cluster.local",
+		ProxyListenPort:        15001,
+		ProxyInboundListenPort: 15006,
+		DefaultConfig: &meshv1alpha1.ProxyConfig{
+			ConfigPath:               "./etc/istio/proxy",
+			BinaryPath:               "/usr/local/bin/envoy",
+			ClusterName:              &meshv1alpha1.ProxyConfig_ServiceCluster{ServiceCluster: "istio-proxy"},
+			DrainDuration:            durationpb.New(45 * time.Second),
+			TerminationDrainDuration: durationpb.New(5 * time.Second),
+			DiscoveryAddress:         "istiod.istio-system.svc:15012",
+			ProxyAdminPort:           15000,
+			ControlPlaneAuthPolicy:   meshv1alpha1.AuthenticationPolicy_MUTUAL_TLS,
+			StatNameLength:           189,
+			StatusPort:               15020,
+		},
+	}
+}
+
+// node parses a document of a test.
+func node(t testing.TB, text string) *source.Node {
+	t.Helper()
+	doc, err := source.Parse(source.NewText("pod.yaml", []byte(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc.Root
+}
+
+const helloPod = `
+metadata:
+  name: hello
+  namespace: shop
+  labels:
+    app: hello
+    version: v1
+spec:
+  serviceAccountName: sa
+  containers:
+  - name: hello
+    image: fake.docker.io/google-samples/hello-go-gke:1.0
+    ports:
+    - name: http
+      containerPort: 80
+    - containerPort: 9090
+      protocol: UDP
+  - name: side
+    image: side
+`
+
+// testData returns what the engine would give a template for a pod.
+func testData(t testing.TB, pod *source.Node, needs Needs) *Data {
+	t.Helper()
+	mesh := meshConfig()
+	d := &Data{
+		TypeMeta:                 metav1.TypeMeta{Kind: "Deployment", APIVersion: "apps/v1"},
+		DeploymentMeta:           types.NamespacedName{Name: "hello", Namespace: "shop"},
+		ProxyConfig:              mesh.DefaultConfig,
+		MeshConfig:               mesh,
+		Values:                   chartValues(t),
+		Revision:                 "default",
+		ProxyImage:               "docker.io/istio/proxyv2:1.31.0",
+		ProxyInitImage:           "docker.io/istio/proxyv2:1.31.0",
+		ProxyUID:                 1337,
+		ProxyGID:                 1337,
+		InboundTrafficPolicyMode: "passthrough",
+	}
+	if diagnostic := d.SetPod(pod, needs); diagnostic != nil {
+		t.Fatal(diagnostic)
+	}
+	return d
+}
+
+var testEnv = Env{
+	Getenv: func(name string) string {
+		return map[string]string{"HOME": "/root", "ENABLE_NATIVE_SIDECARS": "true"}[name]
+	},
+	Now: time.Date(2026, 8, 27, 12, 45, 20, 0, time.FixedZone("X", 3600)),
+}
+
+// parse parses the text of a test's template.
+func parseTemplate(t testing.TB, text string) *Template {
+	t.Helper()
+	tm, d := Parse("test", source.NewText("test.yaml", []byte(text)))
+	if d != nil {
+		t.Fatalf("parsing: %v", d)
+	}
+	return tm
+}
+
+// eval renders a template on the hello pod.
+func eval(t testing.TB, text string) (string, *diag.Diagnostic) {
+	t.Helper()
+	tm, d := Parse("test", source.NewText("test.yaml", []byte(text)))
+	if d != nil {
+		return "", d
+	}
+	out, d := tm.Render(testData(t, node(t, helloPod), tm.Needs()), testEnv, nil)
+	if (out == nil) != (d != nil) {
+		t.Fatalf("result %q and diagnostic %v", out, d)
+	}
+	return string(out), d
+}
+
+func at(d *diag.Diagnostic) string {
+	s := string(d.Span.Text.Data[d.Span.Start:d.Span.End])
+	return strings.TrimPrefix(d.Pos().String(), d.Span.Text.Name+":") + " " + s
+}

@@ -1,0 +1,135 @@
+package tmpl
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/ingraft/ingraft/internal/diag"
+)
+
+// Render executes the template on data. The bytes are nil if and only if the
+// diagnostic is not. rec, if not nil, learns which part of the template wrote
+// which part of the output; nil costs nothing. data is not changed.
+func (t *Template) Render(data *Data, env Env, rec *Recorder) ([]byte, *diag.Diagnostic) {
+	if t.mutates {
+		data = data.clone()
+	}
+	in := t.instance()
+	in.run.begin(data, env)
+	err := in.execute()
+	out := in.run.out.Bytes()
+	in.run.end()
+	t.idle.Put(in)
+	if err != nil {
+		return nil, t.renderError(err, data)
+	}
+	if out == nil {
+		out = []byte{}
+	}
+	return out, nil
+}
+
+func (in *instance) execute() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			// text/template hands runtime errors of its own on: methods and
+			// functions that panic do not end here.
+			if e, ok := r.(runtime.Error); ok {
+				err = fmt.Errorf("executing: %w", e)
+				return
+			}
+			err = fmt.Errorf("executing: %v", r)
+		}
+	}()
+	return in.exec.Execute(&in.run, in.run.data)
+}
+
+// run is the state of one rendering: what its functions may see, and how much
+// it has done.
+type run struct {
+	template *Template
+	data     *Data
+	env      Env
+	out      bytes.Buffer
+	steps    int
+	depth    int
+}
+
+func (r *run) begin(data *Data, env Env) {
+	r.data, r.env, r.steps, r.depth = data, env, 0, 0
+	r.out = bytes.Buffer{}
+}
+
+func (r *run) end() {
+	r.data, r.env, r.out = nil, Env{}, bytes.Buffer{}
+}
+
+// limitError says which limit a rendering hit.
+type limitError struct{ what string }
+
+func (e *limitError) Error() string { return e.what }
+
+var (
+	errSteps  = &limitError{fmt.Sprintf("it does not end: more than %d steps", maxSteps)}
+	errDepth  = &limitError{fmt.Sprintf("templates call each other more than %d deep", maxDepth)}
+	errOutput = &limitError{fmt.Sprintf("it writes more than %d bytes", maxOutput)}
+	errResult = &limitError{fmt.Sprintf("a function makes a value of more than %d bytes", maxOutput)}
+)
+
+// Write takes the template's output.
+func (r *run) Write(p []byte) (int, error) {
+	if r.steps++; r.steps > maxSteps {
+		return 0, errSteps
+	}
+	if r.out.Len()+len(p) > maxOutput {
+		return 0, errOutput
+	}
+	return r.out.Write(p)
+}
+
+func (r *run) step() (string, error) {
+	if r.steps++; r.steps > maxSteps {
+		return "", errSteps
+	}
+	return "", nil
+}
+
+func (r *run) enter() (string, error) {
+	if r.depth++; r.depth > maxDepth {
+		return "", errDepth
+	}
+	return r.step()
+}
+
+func (r *run) leave() string {
+	r.depth--
+	return ""
+}
+
+// renderText is the function render of releases 1.9 to 1.13: it renders a text
+// as a template with the same data; "" where that fails.
+func (r *run) renderText(text string) (string, error) {
+	if _, err := r.enter(); err != nil {
+		return "", err
+	}
+	defer r.leave()
+	t, d := Parse(r.template.name, textOf(r.template.text.Name, text))
+	if d != nil {
+		return "", nil
+	}
+	in := t.instance()
+	in.run.begin(r.data, r.env)
+	in.run.steps, in.run.depth = r.steps, r.depth
+	err := in.execute()
+	r.steps = in.run.steps
+	var limit *limitError
+	if errors.As(err, &limit) {
+		return "", limit
+	}
+	if err != nil {
+		return "", nil
+	}
+	return in.run.out.String(), nil
+}
