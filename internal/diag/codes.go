@@ -37,6 +37,8 @@ const (
 	CodeNoKind = "IGF0003"
 	// CodeDuplicateKey: a key that an object holds twice.
 	CodeDuplicateKey = "IGF0004"
+	// CodeSkipped: a workload that nothing was injected into.
+	CodeSkipped = "IGF0005"
 )
 
 // codes is sorted by ID.
@@ -49,6 +51,8 @@ var codes = [...]Code{
 		"The API server takes objects by apiVersion and kind; without them it cannot be told what the document is."},
 	{CodeDuplicateKey, Warning, "key given twice",
 		"An object holds a key more than once. Kubernetes keeps the last one, and the others have no effect."},
+	{CodeSkipped, Info, "workload that was skipped",
+		"A rule keeps the sidecar out of the workload: the finding names the rule and what it saw. With --strict the command fails."},
 	{"IGF0101", Error, "workload without pod template",
 		"A workload makes its pods from its pod template. There is none where its kind keeps it, so there is nothing to inject into."},
 	{"IGF0201", Error, "configuration file of another kind",
@@ -69,6 +73,20 @@ var codes = [...]Code{
 		"The control plane reads the field and then drops it."},
 	{"IGF0305", Warning, "configuration value that the control plane warns of",
 		"The value is deprecated, given twice or not known. The control plane takes it, and logs a warning."},
+	{"IGF0401", Error, "template that cannot be parsed",
+		"The text of an injection template is no Go template: a brace, an end or a quote is missing, say."},
+	{"IGF0402", Error, "function or field that templates do not have",
+		"The template asks for a function or a field that the release does not offer: it is misspelt, or written for a newer release."},
+	{"IGF0403", Error, "template function without a reproducible result",
+		"The template calls a function whose result differs from one rendering to the next, or that looks outside: random strings, keys, name look-ups."},
+	{"IGF0404", Error, "template that fails when it is executed",
+		"The template's own logic fails for the pod: a function refuses its arguments, or the template itself calls fail."},
+	{"IGF0405", Error, "template beyond the limits",
+		"The template is too large, does not end, or writes more than a pod can hold."},
+	{"IGF0406", Error, "values that lack what a template needs",
+		"The template reads a path of the values that is not there. The pod is innocent: the values belong to another release, or are incomplete."},
+	{"IGF0407", Error, "field of the pod with a value of the wrong type",
+		"Kubernetes wants another type in the field, and would refuse the object."},
 }
 
 // Codes returns the table of ingraft's own codes, sorted by ID. It must not be

@@ -3,19 +3,19 @@ package tmpl
 // Codes of this package's diagnostics.
 const (
 	// CodeSyntax: a template that cannot be parsed.
-	CodeSyntax = "IGF0301"
+	CodeSyntax = "IGF0401"
 	// CodeUnknown: a template asks for a function or field that release 1.31
 	// does not have.
-	CodeUnknown = "IGF0302"
+	CodeUnknown = "IGF0402"
 	// CodeForbidden: a template calls a function whose result would differ
 	// from one rendering to the next.
-	CodeForbidden = "IGF0303"
+	CodeForbidden = "IGF0403"
 	// CodeRender: executing a template failed.
-	CodeRender = "IGF0304"
+	CodeRender = "IGF0404"
 	// CodeLimit: a template is too large, does not end, or writes too much.
-	CodeLimit = "IGF0305"
+	CodeLimit = "IGF0405"
 	// CodeValues: the values lack what a template needs.
-	CodeValues = "IGF0306"
+	CodeValues = "IGF0406"
 	// CodePodType: a field of the pod has a value of the wrong type.
-	CodePodType = "IGF0307"
+	CodePodType = "IGF0407"
 )
