@@ -93,7 +93,7 @@ func (d *decoder) array(typ reflect.Type, n *source.Node) (reflect.Value, bool) 
 	if n.Kind() != source.List {
 		return reflect.Value{}, d.mistyped(n, "an array")
 	}
-	list, ok := reflect.MakeSlice(typ, 0, n.Len()), true
+	list, ok := reflect.Zero(typ), true // empty stays nil, as protobuf has it
 	for i, item := range n.Items() {
 		d.path = append(d.path, fmt.Sprintf("[%d]", i))
 		v, valid := d.single(typ.Elem(), item)

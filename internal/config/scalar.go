@@ -3,8 +3,10 @@ package config
 import (
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -98,3 +100,5 @@ func form(kind reflect.Kind) string {
 	}
 	return "a whole number"
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
