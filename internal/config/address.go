@@ -44,7 +44,7 @@ func isPort(number int) bool { return number >= 1 && number <= 65535 }
 // isDomain reports whether s is a domain name: labels with dots between them
 // and perhaps one at the end, the last label not a number.
 func isDomain(s string) bool {
-	return len(s) <= 255 && hasDomainLabels(s)
+	return s != "" && len(s) <= 255 && hasDomainLabels(s)
 }
 
 // isWildcardDomain is isDomain, but the first label may be a wildcard or begin
@@ -72,22 +72,17 @@ func hasDomainLabels(s string) bool {
 	if _, err := strconv.Atoi(top); err == nil {
 		return false
 	}
-	if len(labels) > 1 && top == "" {
-		labels = labels[:len(labels)-1]
-	}
-	for _, label := range labels {
-		if !isDomainLabel(label) {
-			return false
-		}
-	}
-	return true
+	return areDomainLabels(labels)
 }
 
 // isTrustDomain is isDomain without the limits on its length and last label.
-func isTrustDomain(s string) bool {
-	labels := strings.Split(s, ".")
-	if len(labels) > 1 && labels[len(labels)-1] == "" {
-		labels = labels[:len(labels)-1]
+func isTrustDomain(s string) bool { return s != "" && areDomainLabels(strings.Split(s, ".")) }
+
+// areDomainLabels reports whether all are labels, the last of which may be
+// empty.
+func areDomainLabels(labels []string) bool {
+	if last := len(labels) - 1; labels[last] == "" {
+		labels = labels[:last]
 	}
 	for _, label := range labels {
 		if !isDomainLabel(label) {

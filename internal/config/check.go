@@ -39,10 +39,13 @@ func (c *checker) refuse(field, format string, args ...any) *diag.Diagnostic {
 }
 
 func (c *checker) find(severity diag.Severity, code, field, format string, args ...any) *diag.Diagnostic {
-	d := decoder{path: c.path}
-	f := finding(severity, code, source.Span{}, "%s %s", d.at(strings.Split(field, ".")...), fmt.Sprintf(format, args...))
+	d := decoder{path: c.path[:len(c.path):len(c.path)]}
+	if field != "" {
+		d.path = append(d.path, strings.Split(field, ".")...)
+	}
+	f := finding(severity, code, source.Span{}, "%s %s", d.at(), fmt.Sprintf(format, args...))
 	node := c.root
-	for _, key := range append(c.path[:len(c.path):len(c.path)], strings.Split(field, ".")...) {
+	for _, key := range d.path {
 		if node.Span().IsValid() {
 			f.Span = node.Span()
 		}
@@ -326,18 +329,9 @@ func (c *checker) localities(field string, list []string) {
 // covers reports whether two localities overlap, of which the second has the
 // given number of parts.
 func covers(first, second [3]string, parts int) bool {
-	if first[0] == "*" {
-		return true
-	}
-	for i := range parts {
-		if first[i] != second[i] {
-			return i > 0 && first[i] == "*"
-		}
-		if i > 0 && first[i] == "*" {
-			return true
-		}
-	}
-	return true
+	zone := parts == 1 || first[1] == "*" ||
+		first[1] == second[1] && (parts == 2 || first[2] == "*" || first[2] == second[2])
+	return first[0] == "*" || first[0] == second[0] && zone
 }
 
 func (c *checker) zoneAware(s *networkingv1alpha3.ZoneAwareLoadBalancerSetting) {
