@@ -41,19 +41,27 @@ func TestMatch(t *testing.T) {
 		{`\*`, "*", true},
 		{`\*`, "a", false},
 		{`\{a`, "{a", true},
+		{"a},", "a},", true},
 	} {
 		got, err := match(tc.pattern, tc.name)
 		if err != nil || got != tc.want {
 			t.Errorf("match(%q, %q) = %v, %v; want %v", tc.pattern, tc.name, got, err, tc.want)
 		}
 	}
-	for _, pattern := range []string{"[", "{a", "a}", `\`, "[]", "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"} {
+	for _, pattern := range []string{"[", "{a", `\`, "[]", "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"} {
 		if _, err := match(pattern, "x"); err == nil {
 			t.Errorf("match(%q) accepts the pattern", pattern)
 		}
 	}
 	if f := (Files{"a": nil, "b": nil}).Glob("["); len(f) != 2 {
 		t.Errorf("a malformed pattern matches %d files, want all", len(f))
+	}
+}
+
+// Helm's Lines panics on an empty file.
+func TestLinesOfAnEmptyFile(t *testing.T) {
+	if l := (Files{"a": {}}).Lines("a"); len(l) != 0 {
+		t.Errorf("%q", l)
 	}
 }
 

@@ -10,12 +10,12 @@ var errPattern = errors.New("malformed pattern")
 
 // match reports whether a path matches a pattern in the notation of .Files.Glob:
 //
-//	*        any run of characters other than /
-//	**       any run of characters
-//	?        one character other than /
-//	[abc]    one of the characters; [a-z] a range; [!abc] and [!a-z] all others
-//	{a,b}    one of the patterns
-//	\c       the character c itself
+//   - any run of characters other than /
+//     **       any run of characters
+//     ?        one character other than /
+//     [abc]    one of the characters; [a-z] a range; [!abc] and [!a-z] all others
+//     {a,b}    one of the patterns
+//     \c       the character c itself
 func match(pattern, name string) (bool, error) {
 	alternatives, err := expand(pattern)
 	if err != nil {
@@ -53,9 +53,7 @@ func expand(pattern string) ([]string, error) {
 		case c == ',' && depth == 1:
 			parts = append(parts, pattern[start:i])
 			start = i + 1
-		case c == '}' && depth == 0:
-			return nil, errPattern
-		case c == '}':
+		case c == '}' && depth > 0:
 			if depth--; depth > 0 {
 				continue
 			}

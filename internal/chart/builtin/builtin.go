@@ -74,7 +74,7 @@ func DefaultInjection(o Injection) (config, mesh, values []byte, err error) {
 	const injector, istio = dir + "istiod-injector-configmap.yaml", dir + "configmap.yaml"
 	out, err := c.Render(o.values(), chart.Options{
 		Release:      chart.Release{Name: "istio", Namespace: o.IstioNamespace},
-		Capabilities: chart.Capabilities{KubeVersion: kube},
+		Capabilities: chart.Capabilities{KubeVersion: kube, APIVersions: APIVersions()},
 		Only: func(name string) bool {
 			return name == injector || name == istio || strings.HasPrefix(name, dir+"zz")
 		},
@@ -140,5 +140,35 @@ func (o *Injection) values() map[string]any {
 			"enabled": true,
 			"cni":     map[string]any{"enabled": false},
 		},
+	}
+}
+
+// APIVersions lists the API versions that charts may ask for where no cluster
+// is at hand: those that Helm's client knows.
+func APIVersions() chart.VersionSet {
+	return chart.VersionSet{
+		"admissionregistration.k8s.io/v1", "admissionregistration.k8s.io/v1alpha1", "admissionregistration.k8s.io/v1beta1",
+		"apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1",
+		"apps/v1", "apps/v1beta1", "apps/v1beta2",
+		"authentication.k8s.io/v1", "authentication.k8s.io/v1alpha1", "authentication.k8s.io/v1beta1",
+		"authorization.k8s.io/v1", "authorization.k8s.io/v1beta1",
+		"autoscaling/v1", "autoscaling/v2",
+		"batch/v1", "batch/v1beta1",
+		"certificates.k8s.io/v1", "certificates.k8s.io/v1alpha1", "certificates.k8s.io/v1beta1",
+		"coordination.k8s.io/v1", "coordination.k8s.io/v1alpha2", "coordination.k8s.io/v1beta1",
+		"discovery.k8s.io/v1", "discovery.k8s.io/v1beta1",
+		"events.k8s.io/v1", "events.k8s.io/v1beta1",
+		"extensions/v1beta1",
+		"flowcontrol.apiserver.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1beta1", "flowcontrol.apiserver.k8s.io/v1beta2", "flowcontrol.apiserver.k8s.io/v1beta3",
+		"internal.apiserver.k8s.io/v1alpha1",
+		"networking.k8s.io/v1", "networking.k8s.io/v1beta1",
+		"node.k8s.io/v1", "node.k8s.io/v1alpha1", "node.k8s.io/v1beta1",
+		"policy/v1", "policy/v1beta1",
+		"rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io/v1alpha1", "rbac.authorization.k8s.io/v1beta1",
+		"resource.k8s.io/v1", "resource.k8s.io/v1alpha3", "resource.k8s.io/v1beta1", "resource.k8s.io/v1beta2",
+		"scheduling.k8s.io/v1", "scheduling.k8s.io/v1alpha2", "scheduling.k8s.io/v1beta1",
+		"storage.k8s.io/v1", "storage.k8s.io/v1alpha1", "storage.k8s.io/v1beta1",
+		"storagemigration.k8s.io/v1beta1",
+		"v1",
 	}
 }
