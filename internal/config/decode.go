@@ -159,6 +159,8 @@ func (d *decoder) enum(typ reflect.Type, n *source.Node) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
+const wantDuration = `a duration such as "10s" or "1m30s"`
+
 // wellKnown reads the types of protobuf that have a notation of their own, and
 // reports whether m is of such a type. The mesh uses no others of them.
 func (d *decoder) wellKnown(m any, n *source.Node) bool {
@@ -166,7 +168,7 @@ func (d *decoder) wellKnown(m any, n *source.Node) bool {
 	case *durationpb.Duration:
 		t, err := time.ParseDuration(n.Str())
 		if err != nil || n.Kind() != source.String {
-			d.mistyped(n, `a duration such as "10s" or "1m30s"`)
+			d.mistyped(n, wantDuration)
 			return true
 		}
 		m.Seconds, m.Nanos = int64(t/time.Second), int32(t%time.Second)

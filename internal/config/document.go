@@ -72,7 +72,7 @@ func openConfigMap(object *source.Node, key, what string) (document, *diag.Diagn
 		return document{}, d
 	}
 	if f.Value.Kind() != source.String {
-		return document{}, finding(diag.Error, CodeType, f.Value.Span(), "data.%s of a ConfigMap must be a string, not %s", key, f.Value.Kind())
+		return document{}, finding(diag.Error, CodeType, f.Value.Span(), "data.%s of a ConfigMap must be a string, not %s", key, describe(f.Value))
 	}
 	return parse(embed(f.Value))
 }

@@ -126,7 +126,7 @@ func (r *injectionReader) read(doc document) *Injection {
 		r.mistyped(doc.root, "an object")
 		return inj
 	}
-	templates := map[string]*source.Node{}
+	templates := map[string]*source.Text{}
 	var old *source.Node
 	var oldKey source.Span
 	// Of two spellings of a key the control plane sees the one last that sorts
@@ -141,8 +141,7 @@ func (r *injectionReader) read(doc document) *Injection {
 		case "templates":
 			for _, t := range r.object(f.Value) {
 				r.path = []string{f.Key, t.Key}
-				r.text(t.Value)
-				templates[t.Key] = t.Value
+				templates[t.Key] = r.template(t.Value)
 			}
 		case "defaultTemplates":
 			inj.DefaultTemplates = r.texts(f.Value)
@@ -168,19 +167,15 @@ func (r *injectionReader) read(doc document) *Injection {
 		}
 	}
 	r.path = nil
-	for name, n := range templates {
-		text := n
-		if n.Kind() != source.String {
-			text = source.NewString(r.text(n))
-		}
-		inj.Templates = append(inj.Templates, Template{Name: name, Text: embed(text)})
+	for name, text := range templates {
+		inj.Templates = append(inj.Templates, Template{Name: name, Text: text})
 	}
 	slices.SortFunc(inj.Templates, func(a, b Template) int { return strings.Compare(a.Name, b.Name) })
 	if len(inj.DefaultTemplates) == 0 {
 		inj.DefaultTemplates = []string{DefaultTemplate}
 	}
 	switch {
-	case len(inj.Templates) > 0:
+	case len(inj.Templates) > 0 || r.diags.HasErrors():
 	case !old.IsNull():
 		d := r.add(finding(diag.Error, CodeOldShape, oldKey,
 			"this injection configuration was written for Istio 1.8 or older: it has one template, where newer ones have templates"))
@@ -189,6 +184,14 @@ func (r *injectionReader) read(doc document) *Injection {
 		r.add(finding(diag.Error, CodeNoValue, doc.root.Span(), "the %s has no templates", injectionDocument))
 	}
 	return inj
+}
+
+// template reads the text of a template.
+func (r *injectionReader) template(n *source.Node) *source.Text {
+	if n.Kind() != source.String {
+		n = source.NewString(r.text(n))
+	}
+	return embed(n)
 }
 
 // text reads a string, into which sigs.k8s.io/yaml turns numbers and booleans

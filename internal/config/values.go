@@ -26,13 +26,11 @@ func ParseValues(text *source.Text) (*Values, diag.List) {
 		return nil, diag.List{bad}
 	}
 	d := &decoder{}
-	values, ok := root.Any().(map[string]any)
-	if !ok {
-		d.mistyped(root, "an object")
-	}
+	d.values(root, 0)
 	if d.diags.HasErrors() {
 		return nil, d.diags
 	}
+	values, _ := root.Any().(map[string]any)
 	return &Values{Text: doc.text, Root: root, Map: values}, d.diags
 }
 
