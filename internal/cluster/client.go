@@ -1,0 +1,225 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"net/url"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"github.com/ingraft/ingraft/internal/source"
+)
+
+// Client talks to one cluster. It may be used by several goroutines.
+type Client struct {
+	rest      *rest.RESTClient
+	timeout   time.Duration
+	context   string
+	server    string
+	namespace string
+}
+
+// Connect returns a client for the configured cluster. It asks nothing of the
+// cluster yet. The error is ErrNotConfigured where there is none, else an
+// *Error.
+func Connect(c Config) (*Client, error) {
+	t, err := c.target()
+	if err != nil {
+		return nil, err
+	}
+	// Answers are taken as they are, so the serializer need know no type.
+	t.rest.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(t.rest)
+	if err != nil {
+		return nil, badConfig(fmt.Errorf("reading the kubeconfig: %w", err), "")
+	}
+	timeout := c.Timeout
+	if timeout <= 0 {
+		timeout = DefaultTimeout
+	}
+	return &Client{rest: client, timeout: timeout, context: t.context, server: t.rest.Host, namespace: t.namespace}, nil
+}
+
+// String says which cluster it is: `context "prod" (https://10.0.0.1:6443)`.
+func (c *Client) String() string {
+	if c.context == "" {
+		return "this pod (" + c.server + ")"
+	}
+	return fmt.Sprintf("context %q (%s)", c.context, c.server)
+}
+
+// DefaultNamespace is the namespace that the kubeconfig's context works in.
+func (c *Client) DefaultNamespace() string { return c.namespace }
+
+// get reads one path. The answer is an object; a status above 299 and an
+// answer that is no object are errors.
+func (c *Client) get(ctx context.Context, doing, accept, path string, query url.Values) (*source.Node, error) {
+	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	request := c.rest.Get().AbsPath(path).SetHeader("Accept", accept)
+	for key, values := range query {
+		for _, value := range values {
+			request.Param(key, value)
+		}
+	}
+	body, err := request.Do(bounded).Raw()
+	var status apierrors.APIStatus
+	switch {
+	case err != nil && bounded.Err() != nil:
+		return nil, c.unreachable(ctx, doing, bounded.Err())
+	case errors.As(err, &status):
+		message := messageOf(body)
+		if message == "" {
+			message = status.Status().Message
+		}
+		return nil, c.refused(doing, int(status.Status().Code), message)
+	case err != nil:
+		return nil, c.unreachable(ctx, doing, err)
+	}
+	doc, err := source.Parse(source.NewText(path, body))
+	if err == nil && doc.Root.Kind() != source.Map {
+		err = errors.New("the answer is no object")
+	}
+	if err != nil {
+		return nil, &Error{Failed, "", fmt.Errorf("%s: %s does not answer like an API server: %w", doing, c.server, err)}
+	}
+	return doc.Root, nil
+}
+
+// messageOf returns the message of a Status, or "" where the body is none.
+func messageOf(body []byte) string {
+	doc, err := source.Parse(source.NewText("", body))
+	if err != nil {
+		return ""
+	}
+	return doc.Root.Get("message").Str()
+}
+
+const (
+	acceptJSON  = "application/json"
+	acceptMeta  = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	acceptTable = "application/json;as=Table;g=meta.k8s.io;v=v1,application/json"
+)
+
+// pathOf returns the path of a resource, or of one object of it.
+func pathOf(r schema.GroupVersionResource, namespace, name string) string {
+	path := "/apis/" + r.Group
+	if r.Group == "" {
+		path = "/api"
+	}
+	path += "/" + r.Version
+	if namespace != "" {
+		path += "/namespaces/" + url.PathEscape(namespace)
+	}
+	path += "/" + r.Resource
+	if name != "" {
+		path += "/" + url.PathEscape(name)
+	}
+	return path
+}
+
+// Get returns an object; namespace is "" for what has none.
+func (c *Client) Get(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*source.Node, error) {
+	return c.get(ctx, "reading "+describe(r, namespace, name), acceptJSON, pathOf(r, namespace, name), nil)
+}
+
+// describe names an object, or all of a kind, in an error.
+func describe(r schema.GroupVersionResource, namespace, name string) string {
+	s := r.GroupResource().String()
+	switch {
+	case name != "" && namespace != "":
+		return s + " " + namespace + "/" + name
+	case name != "":
+		return s + " " + name
+	case namespace != "":
+		return s + " of namespace " + namespace
+	}
+	return s
+}
+
+// ListOptions narrow a list.
+type ListOptions struct {
+	LabelSelector, FieldSelector string
+	// MetadataOnly asks for apiVersion, kind and metadata alone, which is much
+	// less to send. A server may send all the same.
+	MetadataOnly bool
+}
+
+// pageSize is the number of objects that are asked for at a time.
+const pageSize = 500
+
+// List returns the objects of a resource, those of all namespaces where
+// namespace is "". The API server leaves out apiVersion and kind of objects in
+// a list. The iteration ends with the first error.
+func (c *Client) List(ctx context.Context, r schema.GroupVersionResource, namespace string, o ListOptions) iter.Seq2[*source.Node, error] {
+	accept := acceptJSON
+	if o.MetadataOnly {
+		accept = acceptMeta
+	}
+	query := url.Values{}
+	for key, value := range map[string]string{"labelSelector": o.LabelSelector, "fieldSelector": o.FieldSelector} {
+		if value != "" {
+			query.Set(key, value)
+		}
+	}
+	return func(yield func(*source.Node, error) bool) {
+		for page, err := range c.pages(ctx, r, namespace, accept, query) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, item := range page.Get("items").Items() {
+				if !yield(item, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pages returns the answers to a list request, page by page.
+func (c *Client) pages(ctx context.Context, r schema.GroupVersionResource, namespace, accept string, query url.Values) iter.Seq2[*source.Node, error] {
+	return func(yield func(*source.Node, error) bool) {
+		query := maps.Clone(query)
+		query.Set("limit", strconv.Itoa(pageSize))
+		for {
+			page, err := c.get(ctx, "listing "+describe(r, namespace, ""), accept, pathOf(r, namespace, ""), query)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			next := page.Get("metadata", "continue").Str()
+			if !yield(page, nil) || next == "" {
+				return
+			}
+			query.Set("continue", next)
+		}
+	}
+}
+
+// ServerVersion is the version of an API server.
+type ServerVersion struct {
+	// GitVersion is all of it: v1.33.4-gke.1245000.
+	GitVersion string
+	// Major and Minor are the two numbers of it, as the server spells them; a
+	// Minor may have a plus sign behind it.
+	Major, Minor string
+}
+
+// ServerVersion asks the API server for its version.
+func (c *Client) ServerVersion(ctx context.Context) (ServerVersion, error) {
+	n, err := c.get(ctx, "reading the version of the API server", acceptJSON, "/version", nil)
+	if err != nil {
+		return ServerVersion{}, err
+	}
+	return ServerVersion{n.Get("gitVersion").Str(), n.Get("major").Str(), n.Get("minor").Str()}, nil
+}
