@@ -87,6 +87,8 @@ var codes = [...]Code{
 		"The template reads a path of the values that is not there. The pod is innocent: the values belong to another release, or are incomplete."},
 	{"IGF0407", Error, "field of the pod with a value of the wrong type",
 		"Kubernetes wants another type in the field, and would refuse the object."},
+	{"IGF0501", Error, "annotation value that the injector refuses",
+		"The injector refuses a pod whose annotation has a value of this form, so that the workload gets no pods."},
 }
 
 // Codes returns the table of ingraft's own codes, sorted by ID. It must not be
