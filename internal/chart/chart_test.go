@@ -234,7 +234,7 @@ func TestOnly(t *testing.T) {
 	c, err := chart.Load(tree(
 		"templates/a.yaml", `{{ include "d" . }}{{ include "p" . }}{{ include (print .Template.BasePath "/e.yaml") . }}`,
 		"templates/e.yaml", `e`,
-		"templates/d.yaml", `{{ define "d" }}d{{ end }}{{ fail "not asked for" }}`,
+		"templates/d.yaml", "{{ 1 }}{{-\n\tdefine `d` }}d{{ end }}{{ fail `not asked for` }}",
 		"templates/_p.tpl", `{{ define "p" }}p{{ end }}`,
 		"templates/broken.yaml", `{{ if `,
 	), "c")

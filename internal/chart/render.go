@@ -73,11 +73,12 @@ func (c *Chart) Render(values map[string]any, o Options) (*Output, error) {
 // it out of the result, wherever it came from.
 const noValue = "<no value>"
 
-// The depth to which templates may nest: the same name by include, and include
-// and tpl together. The first is Helm's; the second keeps the stack bounded
-// where Helm's overflows.
+// How deep templates may call each other: one name by include, tpl, and all
+// together. The first is Helm's; the others keep the stack bounded where Helm's
+// overflows.
 const (
 	maxIncludes = 1000
+	maxTpl      = 100
 	maxDepth    = 2000
 )
 
@@ -87,7 +88,8 @@ type renderer struct {
 	templates []unit
 	root      *template.Template
 	included  map[string]int // calls under way of each name
-	depth     int
+	depth     int            // calls under way
+	tplDepth  int            // of these, to tpl
 
 	lastText string // see fromYAML
 	lastRoot *source.Node
@@ -196,12 +198,22 @@ func (r *renderer) wanted(u unit) bool { return r.options.Only == nil || r.optio
 // definesOthers reports whether a template may define further ones, which
 // others may include.
 func definesOthers(text string) bool {
-	return strings.Contains(text, "define") || strings.Contains(text, "block")
+	for {
+		_, rest, ok := strings.Cut(text, "{{")
+		if !ok {
+			return false
+		}
+		text = rest
+		action := strings.TrimLeft(strings.TrimPrefix(rest, "-"), " \t\r\n")
+		if strings.HasPrefix(action, "define") || strings.HasPrefix(action, "block") {
+			return true
+		}
+	}
 }
 
 // enter counts a template that another one calls.
 func (r *renderer) enter() error {
-	if r.depth++; r.depth > maxDepth {
+	if r.depth++; r.depth > maxDepth || r.tplDepth > maxTpl {
 		return errors.New("templates are nested too deeply")
 	}
 	return nil
@@ -248,7 +260,8 @@ func (r *renderer) tpl(parent *template.Template) func(string, any) (string, err
 		if !strings.Contains(text, "{{") {
 			return strings.ReplaceAll(text, noValue, ""), nil
 		}
-		defer func() { r.depth-- }()
+		defer func() { r.depth--; r.tplDepth-- }()
+		r.tplDepth++
 		if err := r.enter(); err != nil {
 			return "", err
 		}

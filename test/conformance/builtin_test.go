@@ -1,9 +1,11 @@
 package conformance
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"istio.io/istio/istioctl/pkg/install/k8sversion"
 	"istio.io/istio/operator/pkg/render"
 	"sigs.k8s.io/yaml"
 
@@ -75,5 +77,13 @@ func TestDefaultInjection(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMinKubeVersion: charts are rendered for the Kubernetes that the
+// installer takes where it has no cluster.
+func TestMinKubeVersion(t *testing.T) {
+	if want := fmt.Sprintf("v1.%d.0", k8sversion.MinK8SVersion); builtin.MinKubeVersion != want {
+		t.Errorf("built in is %s, the installer has %s", builtin.MinKubeVersion, want)
 	}
 }
