@@ -17,7 +17,7 @@ import (
 // keep a wrong one from taking the machine with it.
 const (
 	maxTemplate = 1 << 20 // bytes of a template's text; a ConfigMap holds no more
-	maxSteps    = 1 << 20 // writes and iterations of one rendering
+	maxSteps    = 1 << 18 // writes and iterations of one rendering
 	maxDepth    = 1000    // templates within templates
 	maxOutput   = 16 << 20
 )
