@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/ingraft/ingraft/internal/config"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -445,10 +447,23 @@ func imageVersion(image string) string {
 	return tag + digest
 }
 
-func protoToJSON(m proto.Message) string {
-	js, err := appendProtoJSON(nil, m)
+// protoToJSON writes a message of the mesh's configuration as canonical JSON
+// without blanks.
+func protoToJSON(m proto.Message) (js string) {
+	defer func() {
+		if recover() != nil { // a message that is not of the mesh's configuration
+			js = "{}"
+		}
+	}()
+	if m == nil || reflect.ValueOf(m).IsNil() {
+		return "{}"
+	}
+	if pc, ok := m.(*meshv1alpha1.ProxyConfig); ok {
+		m = withoutDefaults(pc)
+	}
+	out, err := config.AppendProtoJSON(nil, m)
 	if err != nil {
 		return "{}"
 	}
-	return string(js)
+	return string(out)
 }
