@@ -26,13 +26,50 @@ func (k Kind) String() string {
 //
 // A nil *Node stands for "not there"; all methods that only read accept it.
 type Node struct {
-	kind       Kind
-	start, end int32
-	text       *Text
-	str        string // String: the value; Number: its JSON spelling; Bool: true or false
-	fields     []Field
-	items      []*Node
+	place
+	kind   Kind
+	str    string // String: the value; Number: its JSON spelling; Bool: true or false
+	fields []Field
+	items  []*Node
 }
+
+// place is how a node is spelled in a text; the zero place is that of a node
+// made by the program.
+type place struct {
+	text *Text
+	// Bytes start:body of the text are anchor and tag (none where they are
+	// equal), body:end are the value itself.
+	start, body, end int32
+	style            style
+	flags            flags
+}
+
+// style is the notation of one node.
+type style uint8
+
+const (
+	made    style = iota
+	absent        // null, spelled by no bytes
+	plain         // a scalar without quotes
+	single        // 'text'
+	double        // "text"
+	literal       // |
+	folded        // >
+	block         // a mapping or sequence by indentation
+	flow          // {...} or [...]
+	pair          // the single entry of a flow sequence that is a mapping: [a: b]
+)
+
+type flags uint8
+
+const (
+	anchored  flags = 1 << iota // has an anchor
+	tagged                      // has a tag
+	aliased                     // is an alias: shares what is below with its anchor
+	irregular                   // has merge keys or duplicate keys: see Document.entries
+	float                       // Number that the decoder takes for a float
+	endless                     // Number that JSON cannot spell: infinite or not a number
+)
 
 // Field is one entry of a Map. Where a document repeats a key, only the last
 // entry is a field, as for Kubernetes' own decoder; see Document.Duplicates.
@@ -157,7 +194,9 @@ func (n *Node) Get(path ...string) *Node {
 	return n
 }
 
-// Span returns the bytes that spell the node; the zero Span for made nodes.
+// Span returns the bytes that spell the node, from its anchor or tag where it
+// has one; the zero Span for made nodes. The node of an alias has the span of
+// the alias, while the nodes below it are those of the anchor.
 func (n *Node) Span() Span {
 	if n == nil || n.text == nil {
 		return Span{}
@@ -187,7 +226,7 @@ func (n *Node) Raw() []byte {
 func (n *Node) With(key string, value *Node) *Node {
 	c := &Node{kind: Map}
 	if n != nil {
-		c.text, c.start, c.end = n.text, n.start, n.end
+		c.place = n.place
 		c.fields = make([]Field, len(n.fields), len(n.fields)+1)
 		copy(c.fields, n.fields)
 	}
@@ -215,7 +254,7 @@ func (n *Node) Without(key string) *Node {
 	if _, ok := n.Field(key); !ok {
 		return n
 	}
-	c := &Node{kind: Map, text: n.text, start: n.start, end: n.end, fields: make([]Field, 0, len(n.fields)-1)}
+	c := &Node{kind: Map, place: n.place, fields: make([]Field, 0, len(n.fields)-1)}
 	for _, f := range n.fields {
 		if f.Key != key {
 			c.fields = append(c.fields, f)
@@ -228,7 +267,7 @@ func (n *Node) Without(key string) *Node {
 func (n *Node) WithItems(items ...*Node) *Node {
 	c := &Node{kind: List, items: items}
 	if n != nil {
-		c.text, c.start, c.end = n.text, n.start, n.end
+		c.place = n.place
 	}
 	return c
 }
@@ -237,7 +276,7 @@ func (n *Node) WithItems(items ...*Node) *Node {
 func (n *Node) WithFields(fields ...Field) *Node {
 	c := &Node{kind: Map, fields: fields}
 	if n != nil {
-		c.text, c.start, c.end = n.text, n.start, n.end
+		c.place = n.place
 	}
 	return c
 }
