@@ -243,7 +243,8 @@ func (j *jsonParser) number(n *Node) bool {
 		return true
 	}
 	if whole {
-		resolveNumber(n, s[start:i])
+		n.str = s[start:i]
+		resolveNumber(n, n.str)
 		return n.kind == Number
 	}
 	f, err := strconv.ParseFloat(s[start:i], 64)
