@@ -3,7 +3,6 @@ module github.com/ingraft/ingraft
 go 1.26.0
 
 require (
-	github.com/BurntSushi/toml v1.6.0
 	github.com/Masterminds/sprig/v3 v3.3.0
 	github.com/google/go-cmp v0.7.0
 	github.com/rogpeppe/go-internal v1.14.1

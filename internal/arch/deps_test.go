@@ -21,10 +21,9 @@ var allowed = []string{"istio.io/istio/manifests"}
 
 // belongs names the one room that may import a module.
 var belongs = map[string]string{
-	"k8s.io/client-go":      "internal/cluster",
-	"istio.io/istio":        "internal/chart",
-	"github.com/spf13":      "internal/cli",
-	"github.com/BurntSushi": "internal/chart",
+	"k8s.io/client-go": "internal/cluster",
+	"istio.io/istio":   "internal/chart",
+	"github.com/spf13": "internal/cli",
 }
 
 func TestForbiddenPackages(t *testing.T) {

@@ -145,6 +145,10 @@ func TestRenderErrors(t *testing.T) {
 			"rendering c/templates/a.yaml:1:4: error calling index: index out of range: 3", false,
 		},
 		{
+			"unsupported", []string{"templates/a.yaml", "{{ toToml . }}"},
+			"rendering c/templates/a.yaml:1:4: error calling toToml: charts cannot use the function toToml here: it is not supported", false,
+		},
+		{
 			"what cannot be encoded", []string{"templates/a.yaml", `{{ $d := dict }}{{ $_ := set $d "f" .Files.Get }}{{ mustToJson $d }}`},
 			"", false,
 		},
