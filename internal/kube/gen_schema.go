@@ -158,7 +158,7 @@ type DeploymentConfigCondition struct {
 // scalars are the types without fields, in the order of the constants of
 // schema.go; kinds of Go types are looked up by kind, the rest by type.
 var (
-	scalars = []string{"any", "string", "bool", "int32", "int64", "quantity", "int-or-string", "time", "micro time", "bytes"}
+	scalars = []string{"any", "string", "bool", "int32", "int64", "quantity", "int-or-string", "time"}
 	byKind  = map[reflect.Kind]int{reflect.Interface: 0, reflect.String: 1, reflect.Bool: 2, reflect.Int32: 3, reflect.Int64: 4}
 	byType  = map[reflect.Type]int{
 		reflect.TypeFor[runtime.RawExtension](): 0,
@@ -166,8 +166,6 @@ var (
 		reflect.TypeFor[resource.Quantity]():    5,
 		reflect.TypeFor[intstr.IntOrString]():   6,
 		reflect.TypeFor[metav1.Time]():          7,
-		reflect.TypeFor[metav1.MicroTime]():     8,
-		reflect.TypeFor[[]byte]():               9,
 	}
 )
 

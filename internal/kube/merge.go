@@ -168,7 +168,7 @@ func (f *FieldInfo) zero() *source.Node {
 // zeroOf returns the JSON of a type's zero value; nil stands for null.
 func zeroOf(t Type) *source.Node {
 	switch t {
-	case TypeAny, TypeTime, TypeMicroTime, TypeBytes:
+	case TypeAny, TypeTime:
 		return nil
 	case TypeString:
 		return source.NewString("")

@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"sigs.k8s.io/yaml"
 
 	"github.com/ingraft/ingraft/internal/kube"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
-var mergeCases = flag.Int("merge-cases", 1500, "number of random merges that are compared with strategicpatch")
+var mergeCases = flag.Int("merge-cases", 1000, "number of random merges that are compared with strategicpatch")
 
 // oracle merges as the control plane's injector does: the typed pod as JSON,
 // strategicpatch, and back into the typed pod.
@@ -27,7 +28,7 @@ func oracle(base, overlay []byte) (out []byte, err error) {
 		}
 	}()
 	var pod corev1.Pod
-	if err := json.Unmarshal(base, &pod); err != nil {
+	if err := yaml.Unmarshal(base, &pod); err != nil {
 		return nil, errInvalidBase
 	}
 	typed, err := json.Marshal(&pod)
@@ -89,7 +90,7 @@ func mergeLikeOracle(t *testing.T, base, overlay *source.Node) bool {
 	if errors.Is(wantErr, errInvalidBase) {
 		return false
 	}
-	merged, gotErr := kube.Merge(base, overlay, kube.TypePod)
+	merged, gotErr := kube.Merge(kube.Normalize(base, kube.TypePod), overlay, kube.TypePod)
 	var got []byte
 	if gotErr == nil {
 		got, gotErr = typedPod(source.AppendJSON(nil, merged))
@@ -108,7 +109,9 @@ func TestMergeIsStrategicPatch(t *testing.T) {
 	merged := 0
 	for seed := range uint64(*mergeCases) {
 		r := newRandom(seed)
+		r.nulls, r.unquoted = pick(r, 0, 0, 0.03), pick(r, 0, 0, 0.03)
 		base := r.object(kube.TypePod, 5, "")
+		r.unquoted = 0
 		r.overlay = true
 		r.wrong = pick(r, 0, 0, 0.005)
 		if mergeLikeOracle(t, base, r.object(kube.TypePod, 5, "")) {

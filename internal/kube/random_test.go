@@ -13,8 +13,10 @@ import (
 // names, so that what is merged meets.
 type random struct {
 	*rand.Rand
-	overlay bool    // with directives, nulls and items given twice
-	wrong   float64 // how often a value is not of its type
+	overlay  bool    // with directives and items given twice
+	nulls    float64 // how often a value is null
+	unquoted float64 // how often a string is a number or boolean
+	wrong    float64 // how often a value is not of its type
 }
 
 func newRandom(seed uint64) *random {
@@ -30,8 +32,11 @@ func (r *random) value(t kube.Type, depth int) *source.Node {
 	if r.p(r.wrong) {
 		return r.any(2)
 	}
-	if r.overlay && r.p(0.03) {
+	if r.p(r.nulls) {
 		return source.NewNull()
+	}
+	if t == kube.TypeString && r.p(r.unquoted) {
+		return pick(r, source.NewInt(5), source.NewBool(true), source.NewNumber("1.5"))
 	}
 	switch t {
 	case kube.TypeAny:
@@ -48,10 +53,6 @@ func (r *random) value(t kube.Type, depth int) *source.Node {
 		return pick(r, source.NewInt(80), source.NewString("http"), source.NewInt(0))
 	case kube.TypeTime:
 		return source.NewString("2026-01-02T03:04:05Z")
-	case kube.TypeMicroTime:
-		return source.NewString("2026-01-02T03:04:05.000006Z")
-	case kube.TypeBytes:
-		return source.NewString("YWJj")
 	}
 	switch t.Kind() {
 	case kube.KindList:

@@ -19,8 +19,6 @@ const (
 	TypeQuantity
 	TypeIntOrString
 	TypeTime
-	TypeMicroTime
-	TypeBytes
 )
 
 // TypeKind says how the values of a type are built.

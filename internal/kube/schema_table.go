@@ -4,31 +4,31 @@ package kube
 
 // The types that have a name.
 const (
-	TypePod                   Type = 10
-	TypePodTemplateSpec       Type = 11
-	TypePodTemplate           Type = 12
-	TypeReplicationController Type = 13
-	TypeDeployment            Type = 14
-	TypeStatefulSet           Type = 15
-	TypeDaemonSet             Type = 16
-	TypeReplicaSet            Type = 17
-	TypeJob                   Type = 18
-	TypeCronJob               Type = 19
-	TypeDeploymentConfig      Type = 20
-	TypeList                  Type = 21
-	TypeObjectMeta            Type = 22
-	TypeLabelSelector         Type = 23
-	TypeNamespace             Type = 24
-	TypeNode                  Type = 25
-	TypePodSpec               Type = 26
-	TypeContainer             Type = 27
-	TypeVolume                Type = 28
-	TypeVolumeMount           Type = 29
-	TypeEnvVar                Type = 30
-	TypeProbe                 Type = 31
-	TypeLifecycle             Type = 32
-	TypeLocalObjectReference  Type = 33
-	TypeResourceRequirements  Type = 34
+	TypePod                   Type = 8
+	TypePodTemplateSpec       Type = 9
+	TypePodTemplate           Type = 10
+	TypeReplicationController Type = 11
+	TypeDeployment            Type = 12
+	TypeStatefulSet           Type = 13
+	TypeDaemonSet             Type = 14
+	TypeReplicaSet            Type = 15
+	TypeJob                   Type = 16
+	TypeCronJob               Type = 17
+	TypeDeploymentConfig      Type = 18
+	TypeList                  Type = 19
+	TypeObjectMeta            Type = 20
+	TypeLabelSelector         Type = 21
+	TypeNamespace             Type = 22
+	TypeNode                  Type = 23
+	TypePodSpec               Type = 24
+	TypeContainer             Type = 25
+	TypeVolume                Type = 26
+	TypeVolumeMount           Type = 27
+	TypeEnvVar                Type = 28
+	TypeProbe                 Type = 29
+	TypeLifecycle             Type = 30
+	TypeLocalObjectReference  Type = 31
+	TypeResourceRequirements  Type = 32
 )
 
 var typeTable = [...]typeInfo{
@@ -40,378 +40,376 @@ var typeTable = [...]typeInfo{
 	{name: "quantity"},
 	{name: "int-or-string"},
 	{name: "time"},
-	{name: "micro time"},
-	{name: "bytes"},
-	{kind: KindStruct, name: "Pod", lo: 0, n: 5},                                               // 10
-	{kind: KindStruct, name: "PodTemplateSpec", lo: 5, n: 2},                                   // 11
-	{kind: KindStruct, name: "PodTemplate", lo: 7, n: 4},                                       // 12
-	{kind: KindStruct, name: "ReplicationController", lo: 11, n: 5},                            // 13
-	{kind: KindStruct, name: "Deployment", lo: 16, n: 5},                                       // 14
-	{kind: KindStruct, name: "StatefulSet", lo: 21, n: 5},                                      // 15
-	{kind: KindStruct, name: "DaemonSet", lo: 26, n: 5},                                        // 16
-	{kind: KindStruct, name: "ReplicaSet", lo: 31, n: 5},                                       // 17
-	{kind: KindStruct, name: "Job", lo: 36, n: 5},                                              // 18
-	{kind: KindStruct, name: "CronJob", lo: 41, n: 5},                                          // 19
-	{kind: KindStruct, name: "DeploymentConfig", lo: 46, n: 5},                                 // 20
-	{kind: KindStruct, name: "List", lo: 51, n: 4},                                             // 21
-	{kind: KindStruct, name: "ObjectMeta", lo: 55, n: 15},                                      // 22
-	{kind: KindStruct, name: "LabelSelector", lo: 70, n: 2},                                    // 23
-	{kind: KindStruct, name: "Namespace", lo: 72, n: 5},                                        // 24
-	{kind: KindStruct, name: "Node", lo: 77, n: 5},                                             // 25
-	{kind: KindStruct, name: "PodSpec", lo: 82, n: 42},                                         // 26
-	{kind: KindStruct, name: "Container", lo: 124, n: 25},                                      // 27
-	{kind: KindStruct, name: "Volume", lo: 149, n: 31},                                         // 28
-	{kind: KindStruct, name: "VolumeMount", lo: 180, n: 7},                                     // 29
-	{kind: KindStruct, name: "EnvVar", lo: 187, n: 3},                                          // 30
-	{kind: KindStruct, name: "Probe", lo: 190, n: 10},                                          // 31
-	{kind: KindStruct, name: "Lifecycle", lo: 200, n: 3},                                       // 32
-	{kind: KindStruct, name: "LocalObjectReference", lo: 203, n: 1},                            // 33
-	{kind: KindStruct, name: "ResourceRequirements", lo: 204, n: 3},                            // 34
-	{kind: KindStruct, name: "PodStatus", lo: 207, n: 21},                                      // 35
-	{kind: KindStruct, name: "ReplicationControllerSpec", lo: 228, n: 4},                       // 36
-	{kind: KindStruct, name: "ReplicationControllerStatus", lo: 232, n: 6},                     // 37
-	{kind: KindStruct, name: "DeploymentSpec", lo: 238, n: 8},                                  // 38
-	{kind: KindStruct, name: "DeploymentStatus", lo: 246, n: 9},                                // 39
-	{kind: KindStruct, name: "StatefulSetSpec", lo: 255, n: 11},                                // 40
-	{kind: KindStruct, name: "StatefulSetStatus", lo: 266, n: 10},                              // 41
-	{kind: KindStruct, name: "DaemonSetSpec", lo: 276, n: 5},                                   // 42
-	{kind: KindStruct, name: "DaemonSetStatus", lo: 281, n: 10},                                // 43
-	{kind: KindStruct, name: "ReplicaSetSpec", lo: 291, n: 4},                                  // 44
-	{kind: KindStruct, name: "ReplicaSetStatus", lo: 295, n: 7},                                // 45
-	{kind: KindStruct, name: "JobSpec", lo: 302, n: 16},                                        // 46
-	{kind: KindStruct, name: "JobStatus", lo: 318, n: 11},                                      // 47
-	{kind: KindStruct, name: "CronJobSpec", lo: 329, n: 8},                                     // 48
-	{kind: KindStruct, name: "CronJobStatus", lo: 337, n: 3},                                   // 49
-	{kind: KindStruct, name: "DeploymentConfigSpec", lo: 340, n: 9},                            // 50
-	{kind: KindStruct, name: "DeploymentConfigStatus", lo: 349, n: 9},                          // 51
-	{kind: KindStruct, name: "ListMeta", lo: 358, n: 5},                                        // 52
-	{kind: KindList, elem: 0},                                                                  // 53
-	{kind: KindMap, elem: 1},                                                                   // 54
-	{kind: KindList, elem: 153},                                                                // 55
-	{kind: KindList, elem: 1},                                                                  // 56
-	{kind: KindList, elem: 154},                                                                // 57
-	{kind: KindList, elem: 155},                                                                // 58
-	{kind: KindStruct, name: "NamespaceSpec", lo: 363, n: 1},                                   // 59
-	{kind: KindStruct, name: "NamespaceStatus", lo: 364, n: 2},                                 // 60
-	{kind: KindStruct, name: "NodeSpec", lo: 366, n: 7},                                        // 61
-	{kind: KindStruct, name: "NodeStatus", lo: 373, n: 14},                                     // 62
-	{kind: KindList, elem: 28},                                                                 // 63
-	{kind: KindList, elem: 27},                                                                 // 64
-	{kind: KindList, elem: 170},                                                                // 65
-	{kind: KindStruct, name: "PodSecurityContext", lo: 387, n: 13},                             // 66
-	{kind: KindList, elem: 33},                                                                 // 67
-	{kind: KindStruct, name: "Affinity", lo: 400, n: 3},                                        // 68
-	{kind: KindList, elem: 180},                                                                // 69
+	{kind: KindStruct, name: "Pod", lo: 0, n: 5},                                               // 8
+	{kind: KindStruct, name: "PodTemplateSpec", lo: 5, n: 2},                                   // 9
+	{kind: KindStruct, name: "PodTemplate", lo: 7, n: 4},                                       // 10
+	{kind: KindStruct, name: "ReplicationController", lo: 11, n: 5},                            // 11
+	{kind: KindStruct, name: "Deployment", lo: 16, n: 5},                                       // 12
+	{kind: KindStruct, name: "StatefulSet", lo: 21, n: 5},                                      // 13
+	{kind: KindStruct, name: "DaemonSet", lo: 26, n: 5},                                        // 14
+	{kind: KindStruct, name: "ReplicaSet", lo: 31, n: 5},                                       // 15
+	{kind: KindStruct, name: "Job", lo: 36, n: 5},                                              // 16
+	{kind: KindStruct, name: "CronJob", lo: 41, n: 5},                                          // 17
+	{kind: KindStruct, name: "DeploymentConfig", lo: 46, n: 5},                                 // 18
+	{kind: KindStruct, name: "List", lo: 51, n: 4},                                             // 19
+	{kind: KindStruct, name: "ObjectMeta", lo: 55, n: 15},                                      // 20
+	{kind: KindStruct, name: "LabelSelector", lo: 70, n: 2},                                    // 21
+	{kind: KindStruct, name: "Namespace", lo: 72, n: 5},                                        // 22
+	{kind: KindStruct, name: "Node", lo: 77, n: 5},                                             // 23
+	{kind: KindStruct, name: "PodSpec", lo: 82, n: 42},                                         // 24
+	{kind: KindStruct, name: "Container", lo: 124, n: 25},                                      // 25
+	{kind: KindStruct, name: "Volume", lo: 149, n: 31},                                         // 26
+	{kind: KindStruct, name: "VolumeMount", lo: 180, n: 7},                                     // 27
+	{kind: KindStruct, name: "EnvVar", lo: 187, n: 3},                                          // 28
+	{kind: KindStruct, name: "Probe", lo: 190, n: 10},                                          // 29
+	{kind: KindStruct, name: "Lifecycle", lo: 200, n: 3},                                       // 30
+	{kind: KindStruct, name: "LocalObjectReference", lo: 203, n: 1},                            // 31
+	{kind: KindStruct, name: "ResourceRequirements", lo: 204, n: 3},                            // 32
+	{kind: KindStruct, name: "PodStatus", lo: 207, n: 21},                                      // 33
+	{kind: KindStruct, name: "ReplicationControllerSpec", lo: 228, n: 4},                       // 34
+	{kind: KindStruct, name: "ReplicationControllerStatus", lo: 232, n: 6},                     // 35
+	{kind: KindStruct, name: "DeploymentSpec", lo: 238, n: 8},                                  // 36
+	{kind: KindStruct, name: "DeploymentStatus", lo: 246, n: 9},                                // 37
+	{kind: KindStruct, name: "StatefulSetSpec", lo: 255, n: 11},                                // 38
+	{kind: KindStruct, name: "StatefulSetStatus", lo: 266, n: 10},                              // 39
+	{kind: KindStruct, name: "DaemonSetSpec", lo: 276, n: 5},                                   // 40
+	{kind: KindStruct, name: "DaemonSetStatus", lo: 281, n: 10},                                // 41
+	{kind: KindStruct, name: "ReplicaSetSpec", lo: 291, n: 4},                                  // 42
+	{kind: KindStruct, name: "ReplicaSetStatus", lo: 295, n: 7},                                // 43
+	{kind: KindStruct, name: "JobSpec", lo: 302, n: 16},                                        // 44
+	{kind: KindStruct, name: "JobStatus", lo: 318, n: 11},                                      // 45
+	{kind: KindStruct, name: "CronJobSpec", lo: 329, n: 8},                                     // 46
+	{kind: KindStruct, name: "CronJobStatus", lo: 337, n: 3},                                   // 47
+	{kind: KindStruct, name: "DeploymentConfigSpec", lo: 340, n: 9},                            // 48
+	{kind: KindStruct, name: "DeploymentConfigStatus", lo: 349, n: 9},                          // 49
+	{kind: KindStruct, name: "ListMeta", lo: 358, n: 5},                                        // 50
+	{kind: KindList, elem: 0},                                                                  // 51
+	{kind: KindMap, elem: 1},                                                                   // 52
+	{kind: KindList, elem: 151},                                                                // 53
+	{kind: KindList, elem: 1},                                                                  // 54
+	{kind: KindList, elem: 152},                                                                // 55
+	{kind: KindList, elem: 153},                                                                // 56
+	{kind: KindStruct, name: "NamespaceSpec", lo: 363, n: 1},                                   // 57
+	{kind: KindStruct, name: "NamespaceStatus", lo: 364, n: 2},                                 // 58
+	{kind: KindStruct, name: "NodeSpec", lo: 366, n: 7},                                        // 59
+	{kind: KindStruct, name: "NodeStatus", lo: 373, n: 14},                                     // 60
+	{kind: KindList, elem: 26},                                                                 // 61
+	{kind: KindList, elem: 25},                                                                 // 62
+	{kind: KindList, elem: 168},                                                                // 63
+	{kind: KindStruct, name: "PodSecurityContext", lo: 387, n: 13},                             // 64
+	{kind: KindList, elem: 31},                                                                 // 65
+	{kind: KindStruct, name: "Affinity", lo: 400, n: 3},                                        // 66
+	{kind: KindList, elem: 178},                                                                // 67
+	{kind: KindList, elem: 179},                                                                // 68
+	{kind: KindStruct, name: "PodDNSConfig", lo: 403, n: 3},                                    // 69
 	{kind: KindList, elem: 181},                                                                // 70
-	{kind: KindStruct, name: "PodDNSConfig", lo: 403, n: 3},                                    // 71
-	{kind: KindList, elem: 183},                                                                // 72
-	{kind: KindMap, elem: 5},                                                                   // 73
-	{kind: KindList, elem: 184},                                                                // 74
-	{kind: KindStruct, name: "PodOS", lo: 406, n: 1},                                           // 75
-	{kind: KindList, elem: 185},                                                                // 76
-	{kind: KindList, elem: 186},                                                                // 77
-	{kind: KindStruct, name: "PodSchedulingGroup", lo: 407, n: 1},                              // 78
-	{kind: KindList, elem: 187},                                                                // 79
-	{kind: KindList, elem: 188},                                                                // 80
-	{kind: KindList, elem: 30},                                                                 // 81
-	{kind: KindList, elem: 189},                                                                // 82
-	{kind: KindList, elem: 190},                                                                // 83
-	{kind: KindList, elem: 29},                                                                 // 84
-	{kind: KindList, elem: 191},                                                                // 85
-	{kind: KindStruct, name: "SecurityContext", lo: 408, n: 12},                                // 86
-	{kind: KindStruct, name: "HostPathVolumeSource", lo: 420, n: 2},                            // 87
-	{kind: KindStruct, name: "EmptyDirVolumeSource", lo: 422, n: 2},                            // 88
-	{kind: KindStruct, name: "GCEPersistentDiskVolumeSource", lo: 424, n: 4},                   // 89
-	{kind: KindStruct, name: "AWSElasticBlockStoreVolumeSource", lo: 428, n: 4},                // 90
-	{kind: KindStruct, name: "GitRepoVolumeSource", lo: 432, n: 3},                             // 91
-	{kind: KindStruct, name: "SecretVolumeSource", lo: 435, n: 4},                              // 92
-	{kind: KindStruct, name: "NFSVolumeSource", lo: 439, n: 3},                                 // 93
-	{kind: KindStruct, name: "ISCSIVolumeSource", lo: 442, n: 11},                              // 94
-	{kind: KindStruct, name: "GlusterfsVolumeSource", lo: 453, n: 3},                           // 95
-	{kind: KindStruct, name: "PersistentVolumeClaimVolumeSource", lo: 456, n: 2},               // 96
-	{kind: KindStruct, name: "RBDVolumeSource", lo: 458, n: 8},                                 // 97
-	{kind: KindStruct, name: "FlexVolumeSource", lo: 466, n: 5},                                // 98
-	{kind: KindStruct, name: "CinderVolumeSource", lo: 471, n: 4},                              // 99
-	{kind: KindStruct, name: "CephFSVolumeSource", lo: 475, n: 6},                              // 100
-	{kind: KindStruct, name: "FlockerVolumeSource", lo: 481, n: 2},                             // 101
-	{kind: KindStruct, name: "DownwardAPIVolumeSource", lo: 483, n: 2},                         // 102
-	{kind: KindStruct, name: "FCVolumeSource", lo: 485, n: 5},                                  // 103
-	{kind: KindStruct, name: "AzureFileVolumeSource", lo: 490, n: 3},                           // 104
-	{kind: KindStruct, name: "ConfigMapVolumeSource", lo: 493, n: 4},                           // 105
-	{kind: KindStruct, name: "VsphereVirtualDiskVolumeSource", lo: 497, n: 4},                  // 106
-	{kind: KindStruct, name: "QuobyteVolumeSource", lo: 501, n: 6},                             // 107
-	{kind: KindStruct, name: "AzureDiskVolumeSource", lo: 507, n: 6},                           // 108
-	{kind: KindStruct, name: "PhotonPersistentDiskVolumeSource", lo: 513, n: 2},                // 109
-	{kind: KindStruct, name: "ProjectedVolumeSource", lo: 515, n: 2},                           // 110
-	{kind: KindStruct, name: "PortworxVolumeSource", lo: 517, n: 3},                            // 111
-	{kind: KindStruct, name: "ScaleIOVolumeSource", lo: 520, n: 10},                            // 112
-	{kind: KindStruct, name: "StorageOSVolumeSource", lo: 530, n: 5},                           // 113
-	{kind: KindStruct, name: "CSIVolumeSource", lo: 535, n: 5},                                 // 114
-	{kind: KindStruct, name: "EphemeralVolumeSource", lo: 540, n: 1},                           // 115
-	{kind: KindStruct, name: "ImageVolumeSource", lo: 541, n: 2},                               // 116
-	{kind: KindStruct, name: "EnvVarSource", lo: 543, n: 5},                                    // 117
-	{kind: KindStruct, name: "ExecAction", lo: 548, n: 1},                                      // 118
-	{kind: KindStruct, name: "HTTPGetAction", lo: 549, n: 5},                                   // 119
-	{kind: KindStruct, name: "TCPSocketAction", lo: 554, n: 2},                                 // 120
-	{kind: KindStruct, name: "GRPCAction", lo: 556, n: 2},                                      // 121
-	{kind: KindStruct, name: "LifecycleHandler", lo: 558, n: 4},                                // 122
+	{kind: KindMap, elem: 5},                                                                   // 71
+	{kind: KindList, elem: 182},                                                                // 72
+	{kind: KindStruct, name: "PodOS", lo: 406, n: 1},                                           // 73
+	{kind: KindList, elem: 183},                                                                // 74
+	{kind: KindList, elem: 184},                                                                // 75
+	{kind: KindStruct, name: "PodSchedulingGroup", lo: 407, n: 1},                              // 76
+	{kind: KindList, elem: 185},                                                                // 77
+	{kind: KindList, elem: 186},                                                                // 78
+	{kind: KindList, elem: 28},                                                                 // 79
+	{kind: KindList, elem: 187},                                                                // 80
+	{kind: KindList, elem: 188},                                                                // 81
+	{kind: KindList, elem: 27},                                                                 // 82
+	{kind: KindList, elem: 189},                                                                // 83
+	{kind: KindStruct, name: "SecurityContext", lo: 408, n: 12},                                // 84
+	{kind: KindStruct, name: "HostPathVolumeSource", lo: 420, n: 2},                            // 85
+	{kind: KindStruct, name: "EmptyDirVolumeSource", lo: 422, n: 2},                            // 86
+	{kind: KindStruct, name: "GCEPersistentDiskVolumeSource", lo: 424, n: 4},                   // 87
+	{kind: KindStruct, name: "AWSElasticBlockStoreVolumeSource", lo: 428, n: 4},                // 88
+	{kind: KindStruct, name: "GitRepoVolumeSource", lo: 432, n: 3},                             // 89
+	{kind: KindStruct, name: "SecretVolumeSource", lo: 435, n: 4},                              // 90
+	{kind: KindStruct, name: "NFSVolumeSource", lo: 439, n: 3},                                 // 91
+	{kind: KindStruct, name: "ISCSIVolumeSource", lo: 442, n: 11},                              // 92
+	{kind: KindStruct, name: "GlusterfsVolumeSource", lo: 453, n: 3},                           // 93
+	{kind: KindStruct, name: "PersistentVolumeClaimVolumeSource", lo: 456, n: 2},               // 94
+	{kind: KindStruct, name: "RBDVolumeSource", lo: 458, n: 8},                                 // 95
+	{kind: KindStruct, name: "FlexVolumeSource", lo: 466, n: 5},                                // 96
+	{kind: KindStruct, name: "CinderVolumeSource", lo: 471, n: 4},                              // 97
+	{kind: KindStruct, name: "CephFSVolumeSource", lo: 475, n: 6},                              // 98
+	{kind: KindStruct, name: "FlockerVolumeSource", lo: 481, n: 2},                             // 99
+	{kind: KindStruct, name: "DownwardAPIVolumeSource", lo: 483, n: 2},                         // 100
+	{kind: KindStruct, name: "FCVolumeSource", lo: 485, n: 5},                                  // 101
+	{kind: KindStruct, name: "AzureFileVolumeSource", lo: 490, n: 3},                           // 102
+	{kind: KindStruct, name: "ConfigMapVolumeSource", lo: 493, n: 4},                           // 103
+	{kind: KindStruct, name: "VsphereVirtualDiskVolumeSource", lo: 497, n: 4},                  // 104
+	{kind: KindStruct, name: "QuobyteVolumeSource", lo: 501, n: 6},                             // 105
+	{kind: KindStruct, name: "AzureDiskVolumeSource", lo: 507, n: 6},                           // 106
+	{kind: KindStruct, name: "PhotonPersistentDiskVolumeSource", lo: 513, n: 2},                // 107
+	{kind: KindStruct, name: "ProjectedVolumeSource", lo: 515, n: 2},                           // 108
+	{kind: KindStruct, name: "PortworxVolumeSource", lo: 517, n: 3},                            // 109
+	{kind: KindStruct, name: "ScaleIOVolumeSource", lo: 520, n: 10},                            // 110
+	{kind: KindStruct, name: "StorageOSVolumeSource", lo: 530, n: 5},                           // 111
+	{kind: KindStruct, name: "CSIVolumeSource", lo: 535, n: 5},                                 // 112
+	{kind: KindStruct, name: "EphemeralVolumeSource", lo: 540, n: 1},                           // 113
+	{kind: KindStruct, name: "ImageVolumeSource", lo: 541, n: 2},                               // 114
+	{kind: KindStruct, name: "EnvVarSource", lo: 543, n: 5},                                    // 115
+	{kind: KindStruct, name: "ExecAction", lo: 548, n: 1},                                      // 116
+	{kind: KindStruct, name: "HTTPGetAction", lo: 549, n: 5},                                   // 117
+	{kind: KindStruct, name: "TCPSocketAction", lo: 554, n: 2},                                 // 118
+	{kind: KindStruct, name: "GRPCAction", lo: 556, n: 2},                                      // 119
+	{kind: KindStruct, name: "LifecycleHandler", lo: 558, n: 4},                                // 120
+	{kind: KindList, elem: 202},                                                                // 121
+	{kind: KindList, elem: 203},                                                                // 122
 	{kind: KindList, elem: 204},                                                                // 123
 	{kind: KindList, elem: 205},                                                                // 124
 	{kind: KindList, elem: 206},                                                                // 125
 	{kind: KindList, elem: 207},                                                                // 126
-	{kind: KindList, elem: 208},                                                                // 127
+	{kind: KindStruct, name: "PodExtendedResourceClaimStatus", lo: 562, n: 2},                  // 127
 	{kind: KindList, elem: 209},                                                                // 128
-	{kind: KindStruct, name: "PodExtendedResourceClaimStatus", lo: 562, n: 2},                  // 129
-	{kind: KindList, elem: 211},                                                                // 130
+	{kind: KindList, elem: 210},                                                                // 129
+	{kind: KindStruct, name: "DeploymentStrategy", lo: 564, n: 2},                              // 130
 	{kind: KindList, elem: 212},                                                                // 131
-	{kind: KindStruct, name: "DeploymentStrategy", lo: 564, n: 2},                              // 132
-	{kind: KindList, elem: 214},                                                                // 133
-	{kind: KindList, elem: 215},                                                                // 134
-	{kind: KindStruct, name: "StatefulSetUpdateStrategy", lo: 566, n: 2},                       // 135
-	{kind: KindStruct, name: "StatefulSetPersistentVolumeClaimRetentionPolicy", lo: 568, n: 2}, // 136
-	{kind: KindStruct, name: "StatefulSetOrdinals", lo: 570, n: 1},                             // 137
+	{kind: KindList, elem: 213},                                                                // 132
+	{kind: KindStruct, name: "StatefulSetUpdateStrategy", lo: 566, n: 2},                       // 133
+	{kind: KindStruct, name: "StatefulSetPersistentVolumeClaimRetentionPolicy", lo: 568, n: 2}, // 134
+	{kind: KindStruct, name: "StatefulSetOrdinals", lo: 570, n: 1},                             // 135
+	{kind: KindList, elem: 215},                                                                // 136
+	{kind: KindStruct, name: "DaemonSetUpdateStrategy", lo: 571, n: 2},                         // 137
 	{kind: KindList, elem: 217},                                                                // 138
-	{kind: KindStruct, name: "DaemonSetUpdateStrategy", lo: 571, n: 2},                         // 139
-	{kind: KindList, elem: 219},                                                                // 140
-	{kind: KindList, elem: 220},                                                                // 141
-	{kind: KindStruct, name: "PodFailurePolicy", lo: 573, n: 1},                                // 142
-	{kind: KindStruct, name: "SuccessPolicy", lo: 574, n: 1},                                   // 143
-	{kind: KindList, elem: 223},                                                                // 144
-	{kind: KindStruct, name: "UncountedTerminatedPods", lo: 575, n: 2},                         // 145
-	{kind: KindStruct, name: "JobTemplateSpec", lo: 577, n: 2},                                 // 146
-	{kind: KindList, elem: 225},                                                                // 147
-	{kind: KindStruct, name: "DeploymentConfigStrategy", lo: 579, n: 8},                        // 148
+	{kind: KindList, elem: 218},                                                                // 139
+	{kind: KindStruct, name: "PodFailurePolicy", lo: 573, n: 1},                                // 140
+	{kind: KindStruct, name: "SuccessPolicy", lo: 574, n: 1},                                   // 141
+	{kind: KindList, elem: 221},                                                                // 142
+	{kind: KindStruct, name: "UncountedTerminatedPods", lo: 575, n: 2},                         // 143
+	{kind: KindStruct, name: "JobTemplateSpec", lo: 577, n: 2},                                 // 144
+	{kind: KindList, elem: 223},                                                                // 145
+	{kind: KindStruct, name: "DeploymentConfigStrategy", lo: 579, n: 8},                        // 146
+	{kind: KindList, elem: 227},                                                                // 147
+	{kind: KindStruct, name: "DeploymentConfigDetails", lo: 587, n: 2},                         // 148
 	{kind: KindList, elem: 229},                                                                // 149
-	{kind: KindStruct, name: "DeploymentConfigDetails", lo: 587, n: 2},                         // 150
-	{kind: KindList, elem: 231},                                                                // 151
-	{kind: KindStruct, name: "ShardInfo", lo: 589, n: 1},                                       // 152
-	{kind: KindStruct, name: "OwnerReference", lo: 590, n: 6},                                  // 153
-	{kind: KindStruct, name: "ManagedFieldsEntry", lo: 596, n: 7},                              // 154
-	{kind: KindStruct, name: "LabelSelectorRequirement", lo: 603, n: 3},                        // 155
-	{kind: KindList, elem: 1},                                                                  // 156
-	{kind: KindList, elem: 232},                                                                // 157
+	{kind: KindStruct, name: "ShardInfo", lo: 589, n: 1},                                       // 150
+	{kind: KindStruct, name: "OwnerReference", lo: 590, n: 6},                                  // 151
+	{kind: KindStruct, name: "ManagedFieldsEntry", lo: 596, n: 7},                              // 152
+	{kind: KindStruct, name: "LabelSelectorRequirement", lo: 603, n: 3},                        // 153
+	{kind: KindList, elem: 1},                                                                  // 154
+	{kind: KindList, elem: 230},                                                                // 155
+	{kind: KindList, elem: 231},                                                                // 156
+	{kind: KindStruct, name: "NodeConfigSource", lo: 606, n: 1},                                // 157
 	{kind: KindList, elem: 233},                                                                // 158
-	{kind: KindStruct, name: "NodeConfigSource", lo: 606, n: 1},                                // 159
-	{kind: KindList, elem: 235},                                                                // 160
-	{kind: KindList, elem: 236},                                                                // 161
-	{kind: KindStruct, name: "NodeDaemonEndpoints", lo: 607, n: 1},                             // 162
-	{kind: KindStruct, name: "NodeSystemInfo", lo: 608, n: 11},                                 // 163
-	{kind: KindList, elem: 239},                                                                // 164
-	{kind: KindList, elem: 1},                                                                  // 165
-	{kind: KindList, elem: 240},                                                                // 166
-	{kind: KindStruct, name: "NodeConfigStatus", lo: 619, n: 4},                                // 167
-	{kind: KindList, elem: 241},                                                                // 168
-	{kind: KindStruct, name: "NodeFeatures", lo: 623, n: 1},                                    // 169
-	{kind: KindStruct, name: "EphemeralContainer", lo: 624, n: 26},                             // 170
-	{kind: KindStruct, name: "SELinuxOptions", lo: 650, n: 4},                                  // 171
-	{kind: KindStruct, name: "WindowsSecurityContextOptions", lo: 654, n: 4},                   // 172
-	{kind: KindList, elem: 4},                                                                  // 173
-	{kind: KindList, elem: 242},                                                                // 174
-	{kind: KindStruct, name: "SeccompProfile", lo: 658, n: 2},                                  // 175
-	{kind: KindStruct, name: "AppArmorProfile", lo: 660, n: 2},                                 // 176
-	{kind: KindStruct, name: "NodeAffinity", lo: 662, n: 2},                                    // 177
-	{kind: KindStruct, name: "PodAffinity", lo: 664, n: 2},                                     // 178
-	{kind: KindStruct, name: "PodAntiAffinity", lo: 666, n: 2},                                 // 179
-	{kind: KindStruct, name: "Toleration", lo: 668, n: 5},                                      // 180
-	{kind: KindStruct, name: "HostAlias", lo: 673, n: 2},                                       // 181
-	{kind: KindList, elem: 247},                                                                // 182
-	{kind: KindStruct, name: "PodReadinessGate", lo: 675, n: 1},                                // 183
-	{kind: KindStruct, name: "TopologySpreadConstraint", lo: 676, n: 8},                        // 184
-	{kind: KindStruct, name: "PodSchedulingGate", lo: 684, n: 1},                               // 185
-	{kind: KindStruct, name: "PodResourceClaim", lo: 685, n: 3},                                // 186
-	{kind: KindStruct, name: "ContainerPort", lo: 688, n: 5},                                   // 187
-	{kind: KindStruct, name: "EnvFromSource", lo: 693, n: 3},                                   // 188
-	{kind: KindStruct, name: "ContainerResizePolicy", lo: 696, n: 2},                           // 189
-	{kind: KindStruct, name: "ContainerRestartRule", lo: 698, n: 2},                            // 190
-	{kind: KindStruct, name: "VolumeDevice", lo: 700, n: 2},                                    // 191
-	{kind: KindStruct, name: "Capabilities", lo: 702, n: 2},                                    // 192
+	{kind: KindList, elem: 234},                                                                // 159
+	{kind: KindStruct, name: "NodeDaemonEndpoints", lo: 607, n: 1},                             // 160
+	{kind: KindStruct, name: "NodeSystemInfo", lo: 608, n: 11},                                 // 161
+	{kind: KindList, elem: 237},                                                                // 162
+	{kind: KindList, elem: 1},                                                                  // 163
+	{kind: KindList, elem: 238},                                                                // 164
+	{kind: KindStruct, name: "NodeConfigStatus", lo: 619, n: 4},                                // 165
+	{kind: KindList, elem: 239},                                                                // 166
+	{kind: KindStruct, name: "NodeFeatures", lo: 623, n: 1},                                    // 167
+	{kind: KindStruct, name: "EphemeralContainer", lo: 624, n: 26},                             // 168
+	{kind: KindStruct, name: "SELinuxOptions", lo: 650, n: 4},                                  // 169
+	{kind: KindStruct, name: "WindowsSecurityContextOptions", lo: 654, n: 4},                   // 170
+	{kind: KindList, elem: 4},                                                                  // 171
+	{kind: KindList, elem: 240},                                                                // 172
+	{kind: KindStruct, name: "SeccompProfile", lo: 658, n: 2},                                  // 173
+	{kind: KindStruct, name: "AppArmorProfile", lo: 660, n: 2},                                 // 174
+	{kind: KindStruct, name: "NodeAffinity", lo: 662, n: 2},                                    // 175
+	{kind: KindStruct, name: "PodAffinity", lo: 664, n: 2},                                     // 176
+	{kind: KindStruct, name: "PodAntiAffinity", lo: 666, n: 2},                                 // 177
+	{kind: KindStruct, name: "Toleration", lo: 668, n: 5},                                      // 178
+	{kind: KindStruct, name: "HostAlias", lo: 673, n: 2},                                       // 179
+	{kind: KindList, elem: 245},                                                                // 180
+	{kind: KindStruct, name: "PodReadinessGate", lo: 675, n: 1},                                // 181
+	{kind: KindStruct, name: "TopologySpreadConstraint", lo: 676, n: 8},                        // 182
+	{kind: KindStruct, name: "PodSchedulingGate", lo: 684, n: 1},                               // 183
+	{kind: KindStruct, name: "PodResourceClaim", lo: 685, n: 3},                                // 184
+	{kind: KindStruct, name: "ContainerPort", lo: 688, n: 5},                                   // 185
+	{kind: KindStruct, name: "EnvFromSource", lo: 693, n: 3},                                   // 186
+	{kind: KindStruct, name: "ContainerResizePolicy", lo: 696, n: 2},                           // 187
+	{kind: KindStruct, name: "ContainerRestartRule", lo: 698, n: 2},                            // 188
+	{kind: KindStruct, name: "VolumeDevice", lo: 700, n: 2},                                    // 189
+	{kind: KindStruct, name: "Capabilities", lo: 702, n: 2},                                    // 190
+	{kind: KindList, elem: 250},                                                                // 191
+	{kind: KindList, elem: 251},                                                                // 192
 	{kind: KindList, elem: 252},                                                                // 193
-	{kind: KindList, elem: 253},                                                                // 194
-	{kind: KindList, elem: 254},                                                                // 195
-	{kind: KindStruct, name: "PersistentVolumeClaimTemplate", lo: 704, n: 2},                   // 196
-	{kind: KindStruct, name: "ObjectFieldSelector", lo: 706, n: 2},                             // 197
-	{kind: KindStruct, name: "ResourceFieldSelector", lo: 708, n: 3},                           // 198
-	{kind: KindStruct, name: "ConfigMapKeySelector", lo: 711, n: 3},                            // 199
-	{kind: KindStruct, name: "SecretKeySelector", lo: 714, n: 3},                               // 200
-	{kind: KindStruct, name: "FileKeySelector", lo: 717, n: 4},                                 // 201
-	{kind: KindList, elem: 256},                                                                // 202
-	{kind: KindStruct, name: "SleepAction", lo: 721, n: 1},                                     // 203
-	{kind: KindStruct, name: "ResourceClaim", lo: 722, n: 2},                                   // 204
-	{kind: KindStruct, name: "PodCondition", lo: 724, n: 7},                                    // 205
-	{kind: KindStruct, name: "HostIP", lo: 731, n: 1},                                          // 206
-	{kind: KindStruct, name: "PodIP", lo: 732, n: 1},                                           // 207
-	{kind: KindStruct, name: "ContainerStatus", lo: 733, n: 15},                                // 208
-	{kind: KindStruct, name: "PodResourceClaimStatus", lo: 748, n: 2},                          // 209
-	{kind: KindList, elem: 261},                                                                // 210
-	{kind: KindStruct, name: "NodeAllocatableResourceClaimStatus", lo: 750, n: 3},              // 211
-	{kind: KindStruct, name: "ReplicationControllerCondition", lo: 753, n: 5},                  // 212
-	{kind: KindStruct, name: "RollingUpdateDeployment", lo: 758, n: 2},                         // 213
-	{kind: KindStruct, name: "DeploymentCondition", lo: 760, n: 6},                             // 214
-	{kind: KindStruct, name: "PersistentVolumeClaim", lo: 766, n: 5},                           // 215
-	{kind: KindStruct, name: "RollingUpdateStatefulSetStrategy", lo: 771, n: 2},                // 216
-	{kind: KindStruct, name: "StatefulSetCondition", lo: 773, n: 5},                            // 217
-	{kind: KindStruct, name: "RollingUpdateDaemonSet", lo: 778, n: 2},                          // 218
-	{kind: KindStruct, name: "DaemonSetCondition", lo: 780, n: 5},                              // 219
-	{kind: KindStruct, name: "ReplicaSetCondition", lo: 785, n: 5},                             // 220
-	{kind: KindList, elem: 264},                                                                // 221
-	{kind: KindList, elem: 265},                                                                // 222
-	{kind: KindStruct, name: "JobCondition", lo: 790, n: 6},                                    // 223
-	{kind: KindList, elem: 1},                                                                  // 224
-	{kind: KindStruct, name: "ObjectReference", lo: 796, n: 7},                                 // 225
-	{kind: KindStruct, name: "CustomDeploymentConfigParams", lo: 803, n: 3},                    // 226
-	{kind: KindStruct, name: "RecreateDeploymentConfigParam", lo: 806, n: 4},                   // 227
-	{kind: KindStruct, name: "RollingDeploymentConfigParams", lo: 810, n: 7},                   // 228
-	{kind: KindStruct, name: "DeploymentConfigTriggerPolicy", lo: 817, n: 2},                   // 229
-	{kind: KindList, elem: 268},                                                                // 230
-	{kind: KindStruct, name: "DeploymentConfigCondition", lo: 819, n: 6},                       // 231
-	{kind: KindStruct, name: "NamespaceCondition", lo: 825, n: 5},                              // 232
-	{kind: KindStruct, name: "Taint", lo: 830, n: 4},                                           // 233
-	{kind: KindStruct, name: "ConfigMapNodeConfigSource", lo: 834, n: 5},                       // 234
-	{kind: KindStruct, name: "NodeCondition", lo: 839, n: 6},                                   // 235
-	{kind: KindStruct, name: "NodeAddress", lo: 845, n: 2},                                     // 236
-	{kind: KindStruct, name: "DaemonEndpoint", lo: 847, n: 1},                                  // 237
-	{kind: KindStruct, name: "NodeSwapStatus", lo: 848, n: 1},                                  // 238
-	{kind: KindStruct, name: "ContainerImage", lo: 849, n: 2},                                  // 239
-	{kind: KindStruct, name: "AttachedVolume", lo: 851, n: 2},                                  // 240
-	{kind: KindStruct, name: "NodeRuntimeHandler", lo: 853, n: 2},                              // 241
-	{kind: KindStruct, name: "Sysctl", lo: 855, n: 2},                                          // 242
-	{kind: KindStruct, name: "NodeSelector", lo: 857, n: 1},                                    // 243
+	{kind: KindStruct, name: "PersistentVolumeClaimTemplate", lo: 704, n: 2},                   // 194
+	{kind: KindStruct, name: "ObjectFieldSelector", lo: 706, n: 2},                             // 195
+	{kind: KindStruct, name: "ResourceFieldSelector", lo: 708, n: 3},                           // 196
+	{kind: KindStruct, name: "ConfigMapKeySelector", lo: 711, n: 3},                            // 197
+	{kind: KindStruct, name: "SecretKeySelector", lo: 714, n: 3},                               // 198
+	{kind: KindStruct, name: "FileKeySelector", lo: 717, n: 4},                                 // 199
+	{kind: KindList, elem: 254},                                                                // 200
+	{kind: KindStruct, name: "SleepAction", lo: 721, n: 1},                                     // 201
+	{kind: KindStruct, name: "ResourceClaim", lo: 722, n: 2},                                   // 202
+	{kind: KindStruct, name: "PodCondition", lo: 724, n: 7},                                    // 203
+	{kind: KindStruct, name: "HostIP", lo: 731, n: 1},                                          // 204
+	{kind: KindStruct, name: "PodIP", lo: 732, n: 1},                                           // 205
+	{kind: KindStruct, name: "ContainerStatus", lo: 733, n: 15},                                // 206
+	{kind: KindStruct, name: "PodResourceClaimStatus", lo: 748, n: 2},                          // 207
+	{kind: KindList, elem: 259},                                                                // 208
+	{kind: KindStruct, name: "NodeAllocatableResourceClaimStatus", lo: 750, n: 3},              // 209
+	{kind: KindStruct, name: "ReplicationControllerCondition", lo: 753, n: 5},                  // 210
+	{kind: KindStruct, name: "RollingUpdateDeployment", lo: 758, n: 2},                         // 211
+	{kind: KindStruct, name: "DeploymentCondition", lo: 760, n: 6},                             // 212
+	{kind: KindStruct, name: "PersistentVolumeClaim", lo: 766, n: 5},                           // 213
+	{kind: KindStruct, name: "RollingUpdateStatefulSetStrategy", lo: 771, n: 2},                // 214
+	{kind: KindStruct, name: "StatefulSetCondition", lo: 773, n: 5},                            // 215
+	{kind: KindStruct, name: "RollingUpdateDaemonSet", lo: 778, n: 2},                          // 216
+	{kind: KindStruct, name: "DaemonSetCondition", lo: 780, n: 5},                              // 217
+	{kind: KindStruct, name: "ReplicaSetCondition", lo: 785, n: 5},                             // 218
+	{kind: KindList, elem: 262},                                                                // 219
+	{kind: KindList, elem: 263},                                                                // 220
+	{kind: KindStruct, name: "JobCondition", lo: 790, n: 6},                                    // 221
+	{kind: KindList, elem: 1},                                                                  // 222
+	{kind: KindStruct, name: "ObjectReference", lo: 796, n: 7},                                 // 223
+	{kind: KindStruct, name: "CustomDeploymentConfigParams", lo: 803, n: 3},                    // 224
+	{kind: KindStruct, name: "RecreateDeploymentConfigParam", lo: 806, n: 4},                   // 225
+	{kind: KindStruct, name: "RollingDeploymentConfigParams", lo: 810, n: 7},                   // 226
+	{kind: KindStruct, name: "DeploymentConfigTriggerPolicy", lo: 817, n: 2},                   // 227
+	{kind: KindList, elem: 266},                                                                // 228
+	{kind: KindStruct, name: "DeploymentConfigCondition", lo: 819, n: 6},                       // 229
+	{kind: KindStruct, name: "NamespaceCondition", lo: 825, n: 5},                              // 230
+	{kind: KindStruct, name: "Taint", lo: 830, n: 4},                                           // 231
+	{kind: KindStruct, name: "ConfigMapNodeConfigSource", lo: 834, n: 5},                       // 232
+	{kind: KindStruct, name: "NodeCondition", lo: 839, n: 6},                                   // 233
+	{kind: KindStruct, name: "NodeAddress", lo: 845, n: 2},                                     // 234
+	{kind: KindStruct, name: "DaemonEndpoint", lo: 847, n: 1},                                  // 235
+	{kind: KindStruct, name: "NodeSwapStatus", lo: 848, n: 1},                                  // 236
+	{kind: KindStruct, name: "ContainerImage", lo: 849, n: 2},                                  // 237
+	{kind: KindStruct, name: "AttachedVolume", lo: 851, n: 2},                                  // 238
+	{kind: KindStruct, name: "NodeRuntimeHandler", lo: 853, n: 2},                              // 239
+	{kind: KindStruct, name: "Sysctl", lo: 855, n: 2},                                          // 240
+	{kind: KindStruct, name: "NodeSelector", lo: 857, n: 1},                                    // 241
+	{kind: KindList, elem: 269},                                                                // 242
+	{kind: KindList, elem: 270},                                                                // 243
 	{kind: KindList, elem: 271},                                                                // 244
-	{kind: KindList, elem: 272},                                                                // 245
-	{kind: KindList, elem: 273},                                                                // 246
-	{kind: KindStruct, name: "PodDNSConfigOption", lo: 858, n: 2},                              // 247
-	{kind: KindStruct, name: "ConfigMapEnvSource", lo: 860, n: 2},                              // 248
-	{kind: KindStruct, name: "SecretEnvSource", lo: 862, n: 2},                                 // 249
-	{kind: KindStruct, name: "ContainerRestartRuleOnExitCodes", lo: 864, n: 2},                 // 250
-	{kind: KindList, elem: 1},                                                                  // 251
-	{kind: KindStruct, name: "KeyToPath", lo: 866, n: 3},                                       // 252
-	{kind: KindStruct, name: "DownwardAPIVolumeFile", lo: 869, n: 4},                           // 253
-	{kind: KindStruct, name: "VolumeProjection", lo: 873, n: 6},                                // 254
-	{kind: KindStruct, name: "PersistentVolumeClaimSpec", lo: 879, n: 9},                       // 255
-	{kind: KindStruct, name: "HTTPHeader", lo: 888, n: 2},                                      // 256
-	{kind: KindStruct, name: "ContainerState", lo: 890, n: 3},                                  // 257
+	{kind: KindStruct, name: "PodDNSConfigOption", lo: 858, n: 2},                              // 245
+	{kind: KindStruct, name: "ConfigMapEnvSource", lo: 860, n: 2},                              // 246
+	{kind: KindStruct, name: "SecretEnvSource", lo: 862, n: 2},                                 // 247
+	{kind: KindStruct, name: "ContainerRestartRuleOnExitCodes", lo: 864, n: 2},                 // 248
+	{kind: KindList, elem: 1},                                                                  // 249
+	{kind: KindStruct, name: "KeyToPath", lo: 866, n: 3},                                       // 250
+	{kind: KindStruct, name: "DownwardAPIVolumeFile", lo: 869, n: 4},                           // 251
+	{kind: KindStruct, name: "VolumeProjection", lo: 873, n: 6},                                // 252
+	{kind: KindStruct, name: "PersistentVolumeClaimSpec", lo: 879, n: 9},                       // 253
+	{kind: KindStruct, name: "HTTPHeader", lo: 888, n: 2},                                      // 254
+	{kind: KindStruct, name: "ContainerState", lo: 890, n: 3},                                  // 255
+	{kind: KindList, elem: 286},                                                                // 256
+	{kind: KindStruct, name: "ContainerUser", lo: 893, n: 1},                                   // 257
 	{kind: KindList, elem: 288},                                                                // 258
-	{kind: KindStruct, name: "ContainerUser", lo: 893, n: 1},                                   // 259
-	{kind: KindList, elem: 290},                                                                // 260
-	{kind: KindStruct, name: "ContainerExtendedResourceRequest", lo: 894, n: 3},                // 261
-	{kind: KindMap, elem: 5},                                                                   // 262
-	{kind: KindStruct, name: "PersistentVolumeClaimStatus", lo: 897, n: 8},                     // 263
-	{kind: KindStruct, name: "PodFailurePolicyRule", lo: 905, n: 3},                            // 264
-	{kind: KindStruct, name: "SuccessPolicyRule", lo: 908, n: 2},                               // 265
-	{kind: KindStruct, name: "DeploymentConfigHook", lo: 910, n: 3},                            // 266
-	{kind: KindStruct, name: "DeploymentConfigImageChangeTrig", lo: 913, n: 4},                 // 267
-	{kind: KindStruct, name: "DeploymentConfigCause", lo: 917, n: 2},                           // 268
-	{kind: KindStruct, name: "NodeRuntimeHandlerFeatures", lo: 919, n: 2},                      // 269
-	{kind: KindList, elem: 299},                                                                // 270
-	{kind: KindStruct, name: "PreferredSchedulingTerm", lo: 921, n: 2},                         // 271
-	{kind: KindStruct, name: "PodAffinityTerm", lo: 923, n: 6},                                 // 272
-	{kind: KindStruct, name: "WeightedPodAffinityTerm", lo: 929, n: 2},                         // 273
-	{kind: KindList, elem: 3},                                                                  // 274
-	{kind: KindStruct, name: "SecretProjection", lo: 931, n: 3},                                // 275
-	{kind: KindStruct, name: "DownwardAPIProjection", lo: 934, n: 1},                           // 276
-	{kind: KindStruct, name: "ConfigMapProjection", lo: 935, n: 3},                             // 277
-	{kind: KindStruct, name: "ServiceAccountTokenProjection", lo: 938, n: 3},                   // 278
-	{kind: KindStruct, name: "ClusterTrustBundleProjection", lo: 941, n: 5},                    // 279
-	{kind: KindStruct, name: "PodCertificateProjection", lo: 946, n: 7},                        // 280
-	{kind: KindList, elem: 1},                                                                  // 281
-	{kind: KindStruct, name: "VolumeResourceRequirements", lo: 953, n: 2},                      // 282
-	{kind: KindStruct, name: "TypedLocalObjectReference", lo: 955, n: 3},                       // 283
-	{kind: KindStruct, name: "TypedObjectReference", lo: 958, n: 4},                            // 284
-	{kind: KindStruct, name: "ContainerStateWaiting", lo: 962, n: 2},                           // 285
-	{kind: KindStruct, name: "ContainerStateRunning", lo: 964, n: 1},                           // 286
-	{kind: KindStruct, name: "ContainerStateTerminated", lo: 965, n: 7},                        // 287
-	{kind: KindStruct, name: "VolumeMountStatus", lo: 972, n: 5},                               // 288
-	{kind: KindStruct, name: "LinuxContainerUser", lo: 977, n: 3},                              // 289
-	{kind: KindStruct, name: "ResourceStatus", lo: 980, n: 2},                                  // 290
-	{kind: KindList, elem: 302},                                                                // 291
-	{kind: KindMap, elem: 1},                                                                   // 292
-	{kind: KindStruct, name: "ModifyVolumeStatus", lo: 982, n: 2},                              // 293
-	{kind: KindStruct, name: "PodFailurePolicyOnExitCodesRequirement", lo: 984, n: 3},          // 294
-	{kind: KindList, elem: 303},                                                                // 295
-	{kind: KindStruct, name: "ExecNewPodHook", lo: 987, n: 4},                                  // 296
-	{kind: KindList, elem: 304},                                                                // 297
-	{kind: KindStruct, name: "DeploymentConfigImageTrigCauses", lo: 991, n: 1},                 // 298
-	{kind: KindStruct, name: "NodeSelectorTerm", lo: 992, n: 2},                                // 299
-	{kind: KindStruct, name: "VolumeStatus", lo: 994, n: 1},                                    // 300
-	{kind: KindList, elem: 307},                                                                // 301
-	{kind: KindStruct, name: "PersistentVolumeClaimCondition", lo: 995, n: 6},                  // 302
-	{kind: KindStruct, name: "PodFailurePolicyOnPodConditionsPattern", lo: 1001, n: 2},         // 303
-	{kind: KindStruct, name: "DeploymentConfigTagImg", lo: 1003, n: 2},                         // 304
-	{kind: KindList, elem: 308},                                                                // 305
-	{kind: KindStruct, name: "ImageVolumeStatus", lo: 1005, n: 1},                              // 306
-	{kind: KindStruct, name: "ResourceHealth", lo: 1006, n: 3},                                 // 307
-	{kind: KindStruct, name: "NodeSelectorRequirement", lo: 1009, n: 3},                        // 308
+	{kind: KindStruct, name: "ContainerExtendedResourceRequest", lo: 894, n: 3},                // 259
+	{kind: KindMap, elem: 5},                                                                   // 260
+	{kind: KindStruct, name: "PersistentVolumeClaimStatus", lo: 897, n: 8},                     // 261
+	{kind: KindStruct, name: "PodFailurePolicyRule", lo: 905, n: 3},                            // 262
+	{kind: KindStruct, name: "SuccessPolicyRule", lo: 908, n: 2},                               // 263
+	{kind: KindStruct, name: "DeploymentConfigHook", lo: 910, n: 3},                            // 264
+	{kind: KindStruct, name: "DeploymentConfigImageChangeTrig", lo: 913, n: 4},                 // 265
+	{kind: KindStruct, name: "DeploymentConfigCause", lo: 917, n: 2},                           // 266
+	{kind: KindStruct, name: "NodeRuntimeHandlerFeatures", lo: 919, n: 2},                      // 267
+	{kind: KindList, elem: 297},                                                                // 268
+	{kind: KindStruct, name: "PreferredSchedulingTerm", lo: 921, n: 2},                         // 269
+	{kind: KindStruct, name: "PodAffinityTerm", lo: 923, n: 6},                                 // 270
+	{kind: KindStruct, name: "WeightedPodAffinityTerm", lo: 929, n: 2},                         // 271
+	{kind: KindList, elem: 3},                                                                  // 272
+	{kind: KindStruct, name: "SecretProjection", lo: 931, n: 3},                                // 273
+	{kind: KindStruct, name: "DownwardAPIProjection", lo: 934, n: 1},                           // 274
+	{kind: KindStruct, name: "ConfigMapProjection", lo: 935, n: 3},                             // 275
+	{kind: KindStruct, name: "ServiceAccountTokenProjection", lo: 938, n: 3},                   // 276
+	{kind: KindStruct, name: "ClusterTrustBundleProjection", lo: 941, n: 5},                    // 277
+	{kind: KindStruct, name: "PodCertificateProjection", lo: 946, n: 7},                        // 278
+	{kind: KindList, elem: 1},                                                                  // 279
+	{kind: KindStruct, name: "VolumeResourceRequirements", lo: 953, n: 2},                      // 280
+	{kind: KindStruct, name: "TypedLocalObjectReference", lo: 955, n: 3},                       // 281
+	{kind: KindStruct, name: "TypedObjectReference", lo: 958, n: 4},                            // 282
+	{kind: KindStruct, name: "ContainerStateWaiting", lo: 962, n: 2},                           // 283
+	{kind: KindStruct, name: "ContainerStateRunning", lo: 964, n: 1},                           // 284
+	{kind: KindStruct, name: "ContainerStateTerminated", lo: 965, n: 7},                        // 285
+	{kind: KindStruct, name: "VolumeMountStatus", lo: 972, n: 5},                               // 286
+	{kind: KindStruct, name: "LinuxContainerUser", lo: 977, n: 3},                              // 287
+	{kind: KindStruct, name: "ResourceStatus", lo: 980, n: 2},                                  // 288
+	{kind: KindList, elem: 300},                                                                // 289
+	{kind: KindMap, elem: 1},                                                                   // 290
+	{kind: KindStruct, name: "ModifyVolumeStatus", lo: 982, n: 2},                              // 291
+	{kind: KindStruct, name: "PodFailurePolicyOnExitCodesRequirement", lo: 984, n: 3},          // 292
+	{kind: KindList, elem: 301},                                                                // 293
+	{kind: KindStruct, name: "ExecNewPodHook", lo: 987, n: 4},                                  // 294
+	{kind: KindList, elem: 302},                                                                // 295
+	{kind: KindStruct, name: "DeploymentConfigImageTrigCauses", lo: 991, n: 1},                 // 296
+	{kind: KindStruct, name: "NodeSelectorTerm", lo: 992, n: 2},                                // 297
+	{kind: KindStruct, name: "VolumeStatus", lo: 994, n: 1},                                    // 298
+	{kind: KindList, elem: 305},                                                                // 299
+	{kind: KindStruct, name: "PersistentVolumeClaimCondition", lo: 995, n: 6},                  // 300
+	{kind: KindStruct, name: "PodFailurePolicyOnPodConditionsPattern", lo: 1001, n: 2},         // 301
+	{kind: KindStruct, name: "DeploymentConfigTagImg", lo: 1003, n: 2},                         // 302
+	{kind: KindList, elem: 306},                                                                // 303
+	{kind: KindStruct, name: "ImageVolumeStatus", lo: 1005, n: 1},                              // 304
+	{kind: KindStruct, name: "ResourceHealth", lo: 1006, n: 3},                                 // 305
+	{kind: KindStruct, name: "NodeSelectorRequirement", lo: 1009, n: 3},                        // 306
 }
 
 var fieldTable = [...]FieldInfo{
-	// 10: v1.Pod
+	// 8: v1.Pod
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 22, always},
-	{"spec", "", 26, always},
+	{"metadata", "", 20, always},
+	{"spec", "", 24, always},
+	{"status", "", 33, always},
+	// 9: v1.PodTemplateSpec
+	{"metadata", "", 20, always},
+	{"spec", "", 24, always},
+	// 10: v1.PodTemplate
+	{"kind", "", 1, inlined},
+	{"apiVersion", "", 1, inlined},
+	{"metadata", "", 20, always},
+	{"template", "", 9, always},
+	// 11: v1.ReplicationController
+	{"kind", "", 1, inlined},
+	{"apiVersion", "", 1, inlined},
+	{"metadata", "", 20, always},
+	{"spec", "", 34, always},
 	{"status", "", 35, always},
-	// 11: v1.PodTemplateSpec
-	{"metadata", "", 22, always},
-	{"spec", "", 26, always},
-	// 12: v1.PodTemplate
+	// 12: v1.Deployment
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 22, always},
-	{"template", "", 11, always},
-	// 13: v1.ReplicationController
-	{"kind", "", 1, inlined},
-	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 22, always},
+	{"metadata", "", 20, always},
 	{"spec", "", 36, always},
 	{"status", "", 37, always},
-	// 14: v1.Deployment
+	// 13: v1.StatefulSet
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 22, always},
+	{"metadata", "", 20, always},
 	{"spec", "", 38, always},
 	{"status", "", 39, always},
-	// 15: v1.StatefulSet
+	// 14: v1.DaemonSet
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 22, always},
+	{"metadata", "", 20, always},
 	{"spec", "", 40, always},
 	{"status", "", 41, always},
-	// 16: v1.DaemonSet
+	// 15: v1.ReplicaSet
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 22, always},
+	{"metadata", "", 20, always},
 	{"spec", "", 42, always},
 	{"status", "", 43, always},
-	// 17: v1.ReplicaSet
+	// 16: v1.Job
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 22, always},
+	{"metadata", "", 20, always},
 	{"spec", "", 44, always},
 	{"status", "", 45, always},
-	// 18: v1.Job
+	// 17: v1.CronJob
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 22, always},
+	{"metadata", "", 20, always},
 	{"spec", "", 46, always},
 	{"status", "", 47, always},
-	// 19: v1.CronJob
+	// 18: main.DeploymentConfig
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 22, always},
+	{"metadata", "", 20, always},
 	{"spec", "", 48, always},
 	{"status", "", 49, always},
-	// 20: main.DeploymentConfig
+	// 19: v1.List
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 22, always},
-	{"spec", "", 50, always},
-	{"status", "", 51, always},
-	// 21: v1.List
-	{"kind", "", 1, inlined},
-	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 52, always},
-	{"items", "", 53, always},
-	// 22: v1.ObjectMeta
+	{"metadata", "", 50, always},
+	{"items", "", 51, always},
+	// 20: v1.ObjectMeta
 	{"name", "", 1, 0},
 	{"generateName", "", 1, 0},
 	{"namespace", "", 1, 0},
@@ -422,36 +420,36 @@ var fieldTable = [...]FieldInfo{
 	{"creationTimestamp", "", 7, 0},
 	{"deletionTimestamp", "", 7, pointer},
 	{"deletionGracePeriodSeconds", "", 4, pointer},
-	{"labels", "", 54, 0},
-	{"annotations", "", 54, 0},
-	{"ownerReferences", "uid", 55, merge},
-	{"finalizers", "", 56, merge},
-	{"managedFields", "", 57, 0},
-	// 23: v1.LabelSelector
-	{"matchLabels", "", 54, 0},
-	{"matchExpressions", "", 58, 0},
-	// 24: v1.Namespace
+	{"labels", "", 52, 0},
+	{"annotations", "", 52, 0},
+	{"ownerReferences", "uid", 53, merge},
+	{"finalizers", "", 54, merge},
+	{"managedFields", "", 55, 0},
+	// 21: v1.LabelSelector
+	{"matchLabels", "", 52, 0},
+	{"matchExpressions", "", 56, 0},
+	// 22: v1.Namespace
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 22, always},
+	{"metadata", "", 20, always},
+	{"spec", "", 57, always},
+	{"status", "", 58, always},
+	// 23: v1.Node
+	{"kind", "", 1, inlined},
+	{"apiVersion", "", 1, inlined},
+	{"metadata", "", 20, always},
 	{"spec", "", 59, always},
 	{"status", "", 60, always},
-	// 25: v1.Node
-	{"kind", "", 1, inlined},
-	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 22, always},
-	{"spec", "", 61, always},
-	{"status", "", 62, always},
-	// 26: v1.PodSpec
-	{"volumes", "name", 63, merge | retainKeys},
-	{"initContainers", "name", 64, merge},
-	{"containers", "name", 64, always | merge},
-	{"ephemeralContainers", "name", 65, merge},
+	// 24: v1.PodSpec
+	{"volumes", "name", 61, merge | retainKeys},
+	{"initContainers", "name", 62, merge},
+	{"containers", "name", 62, always | merge},
+	{"ephemeralContainers", "name", 63, merge},
 	{"restartPolicy", "", 1, 0},
 	{"terminationGracePeriodSeconds", "", 4, pointer},
 	{"activeDeadlineSeconds", "", 4, pointer},
 	{"dnsPolicy", "", 1, 0},
-	{"nodeSelector", "", 54, 0},
+	{"nodeSelector", "", 52, 0},
 	{"serviceAccountName", "", 1, 0},
 	{"serviceAccount", "", 1, 0},
 	{"automountServiceAccountToken", "", 2, pointer},
@@ -460,90 +458,90 @@ var fieldTable = [...]FieldInfo{
 	{"hostPID", "", 2, 0},
 	{"hostIPC", "", 2, 0},
 	{"shareProcessNamespace", "", 2, pointer},
-	{"securityContext", "", 66, pointer},
-	{"imagePullSecrets", "name", 67, merge},
+	{"securityContext", "", 64, pointer},
+	{"imagePullSecrets", "name", 65, merge},
 	{"hostname", "", 1, 0},
 	{"subdomain", "", 1, 0},
-	{"affinity", "", 68, pointer},
+	{"affinity", "", 66, pointer},
 	{"schedulerName", "", 1, 0},
-	{"tolerations", "", 69, 0},
-	{"hostAliases", "ip", 70, merge},
+	{"tolerations", "", 67, 0},
+	{"hostAliases", "ip", 68, merge},
 	{"priorityClassName", "", 1, 0},
 	{"priority", "", 3, pointer},
-	{"dnsConfig", "", 71, pointer},
-	{"readinessGates", "", 72, 0},
+	{"dnsConfig", "", 69, pointer},
+	{"readinessGates", "", 70, 0},
 	{"runtimeClassName", "", 1, pointer},
 	{"enableServiceLinks", "", 2, pointer},
 	{"preemptionPolicy", "", 1, pointer},
-	{"overhead", "", 73, 0},
-	{"topologySpreadConstraints", "topologyKey", 74, merge},
+	{"overhead", "", 71, 0},
+	{"topologySpreadConstraints", "topologyKey", 72, merge},
 	{"setHostnameAsFQDN", "", 2, pointer},
-	{"os", "", 75, pointer},
+	{"os", "", 73, pointer},
 	{"hostUsers", "", 2, pointer},
-	{"schedulingGates", "name", 76, merge},
-	{"resourceClaims", "name", 77, merge | retainKeys},
-	{"resources", "", 34, pointer},
+	{"schedulingGates", "name", 74, merge},
+	{"resourceClaims", "name", 75, merge | retainKeys},
+	{"resources", "", 32, pointer},
 	{"hostnameOverride", "", 1, pointer},
-	{"schedulingGroup", "", 78, pointer},
-	// 27: v1.Container
+	{"schedulingGroup", "", 76, pointer},
+	// 25: v1.Container
 	{"name", "", 1, always},
 	{"image", "", 1, 0},
-	{"command", "", 56, 0},
-	{"args", "", 56, 0},
+	{"command", "", 54, 0},
+	{"args", "", 54, 0},
 	{"workingDir", "", 1, 0},
-	{"ports", "containerPort", 79, merge},
-	{"envFrom", "", 80, 0},
-	{"env", "name", 81, merge},
-	{"resources", "", 34, always},
-	{"resizePolicy", "", 82, 0},
+	{"ports", "containerPort", 77, merge},
+	{"envFrom", "", 78, 0},
+	{"env", "name", 79, merge},
+	{"resources", "", 32, always},
+	{"resizePolicy", "", 80, 0},
 	{"restartPolicy", "", 1, pointer},
-	{"restartPolicyRules", "", 83, 0},
-	{"volumeMounts", "mountPath", 84, merge},
-	{"volumeDevices", "devicePath", 85, merge},
-	{"livenessProbe", "", 31, pointer},
-	{"readinessProbe", "", 31, pointer},
-	{"startupProbe", "", 31, pointer},
-	{"lifecycle", "", 32, pointer},
+	{"restartPolicyRules", "", 81, 0},
+	{"volumeMounts", "mountPath", 82, merge},
+	{"volumeDevices", "devicePath", 83, merge},
+	{"livenessProbe", "", 29, pointer},
+	{"readinessProbe", "", 29, pointer},
+	{"startupProbe", "", 29, pointer},
+	{"lifecycle", "", 30, pointer},
 	{"terminationMessagePath", "", 1, 0},
 	{"terminationMessagePolicy", "", 1, 0},
 	{"imagePullPolicy", "", 1, 0},
-	{"securityContext", "", 86, pointer},
+	{"securityContext", "", 84, pointer},
 	{"stdin", "", 2, 0},
 	{"stdinOnce", "", 2, 0},
 	{"tty", "", 2, 0},
-	// 28: v1.Volume
+	// 26: v1.Volume
 	{"name", "", 1, always},
-	{"hostPath", "", 87, inlined | pointer},
-	{"emptyDir", "", 88, inlined | pointer},
-	{"gcePersistentDisk", "", 89, inlined | pointer},
-	{"awsElasticBlockStore", "", 90, inlined | pointer},
-	{"gitRepo", "", 91, inlined | pointer},
-	{"secret", "", 92, inlined | pointer},
-	{"nfs", "", 93, inlined | pointer},
-	{"iscsi", "", 94, inlined | pointer},
-	{"glusterfs", "", 95, inlined | pointer},
-	{"persistentVolumeClaim", "", 96, inlined | pointer},
-	{"rbd", "", 97, inlined | pointer},
-	{"flexVolume", "", 98, inlined | pointer},
-	{"cinder", "", 99, inlined | pointer},
-	{"cephfs", "", 100, inlined | pointer},
-	{"flocker", "", 101, inlined | pointer},
-	{"downwardAPI", "", 102, inlined | pointer},
-	{"fc", "", 103, inlined | pointer},
-	{"azureFile", "", 104, inlined | pointer},
-	{"configMap", "", 105, inlined | pointer},
-	{"vsphereVolume", "", 106, inlined | pointer},
-	{"quobyte", "", 107, inlined | pointer},
-	{"azureDisk", "", 108, inlined | pointer},
-	{"photonPersistentDisk", "", 109, inlined | pointer},
-	{"projected", "", 110, inlined | pointer},
-	{"portworxVolume", "", 111, inlined | pointer},
-	{"scaleIO", "", 112, inlined | pointer},
-	{"storageos", "", 113, inlined | pointer},
-	{"csi", "", 114, inlined | pointer},
-	{"ephemeral", "", 115, inlined | pointer},
-	{"image", "", 116, inlined | pointer},
-	// 29: v1.VolumeMount
+	{"hostPath", "", 85, inlined | pointer},
+	{"emptyDir", "", 86, inlined | pointer},
+	{"gcePersistentDisk", "", 87, inlined | pointer},
+	{"awsElasticBlockStore", "", 88, inlined | pointer},
+	{"gitRepo", "", 89, inlined | pointer},
+	{"secret", "", 90, inlined | pointer},
+	{"nfs", "", 91, inlined | pointer},
+	{"iscsi", "", 92, inlined | pointer},
+	{"glusterfs", "", 93, inlined | pointer},
+	{"persistentVolumeClaim", "", 94, inlined | pointer},
+	{"rbd", "", 95, inlined | pointer},
+	{"flexVolume", "", 96, inlined | pointer},
+	{"cinder", "", 97, inlined | pointer},
+	{"cephfs", "", 98, inlined | pointer},
+	{"flocker", "", 99, inlined | pointer},
+	{"downwardAPI", "", 100, inlined | pointer},
+	{"fc", "", 101, inlined | pointer},
+	{"azureFile", "", 102, inlined | pointer},
+	{"configMap", "", 103, inlined | pointer},
+	{"vsphereVolume", "", 104, inlined | pointer},
+	{"quobyte", "", 105, inlined | pointer},
+	{"azureDisk", "", 106, inlined | pointer},
+	{"photonPersistentDisk", "", 107, inlined | pointer},
+	{"projected", "", 108, inlined | pointer},
+	{"portworxVolume", "", 109, inlined | pointer},
+	{"scaleIO", "", 110, inlined | pointer},
+	{"storageos", "", 111, inlined | pointer},
+	{"csi", "", 112, inlined | pointer},
+	{"ephemeral", "", 113, inlined | pointer},
+	{"image", "", 114, inlined | pointer},
+	// 27: v1.VolumeMount
 	{"name", "", 1, always},
 	{"readOnly", "", 2, 0},
 	{"recursiveReadOnly", "", 1, pointer},
@@ -551,75 +549,75 @@ var fieldTable = [...]FieldInfo{
 	{"subPath", "", 1, 0},
 	{"mountPropagation", "", 1, pointer},
 	{"subPathExpr", "", 1, 0},
-	// 30: v1.EnvVar
+	// 28: v1.EnvVar
 	{"name", "", 1, always},
 	{"value", "", 1, 0},
-	{"valueFrom", "", 117, pointer},
-	// 31: v1.Probe
-	{"exec", "", 118, inlined | pointer},
-	{"httpGet", "", 119, inlined | pointer},
-	{"tcpSocket", "", 120, inlined | pointer},
-	{"grpc", "", 121, inlined | pointer},
+	{"valueFrom", "", 115, pointer},
+	// 29: v1.Probe
+	{"exec", "", 116, inlined | pointer},
+	{"httpGet", "", 117, inlined | pointer},
+	{"tcpSocket", "", 118, inlined | pointer},
+	{"grpc", "", 119, inlined | pointer},
 	{"initialDelaySeconds", "", 3, 0},
 	{"timeoutSeconds", "", 3, 0},
 	{"periodSeconds", "", 3, 0},
 	{"successThreshold", "", 3, 0},
 	{"failureThreshold", "", 3, 0},
 	{"terminationGracePeriodSeconds", "", 4, pointer},
-	// 32: v1.Lifecycle
-	{"postStart", "", 122, pointer},
-	{"preStop", "", 122, pointer},
+	// 30: v1.Lifecycle
+	{"postStart", "", 120, pointer},
+	{"preStop", "", 120, pointer},
 	{"stopSignal", "", 1, pointer},
-	// 33: v1.LocalObjectReference
+	// 31: v1.LocalObjectReference
 	{"name", "", 1, 0},
-	// 34: v1.ResourceRequirements
-	{"limits", "", 73, 0},
-	{"requests", "", 73, 0},
-	{"claims", "", 123, 0},
-	// 35: v1.PodStatus
+	// 32: v1.ResourceRequirements
+	{"limits", "", 71, 0},
+	{"requests", "", 71, 0},
+	{"claims", "", 121, 0},
+	// 33: v1.PodStatus
 	{"observedGeneration", "", 4, 0},
 	{"phase", "", 1, 0},
-	{"conditions", "type", 124, merge},
+	{"conditions", "type", 122, merge},
 	{"message", "", 1, 0},
 	{"reason", "", 1, 0},
 	{"nominatedNodeName", "", 1, 0},
 	{"hostIP", "", 1, 0},
-	{"hostIPs", "ip", 125, merge},
+	{"hostIPs", "ip", 123, merge},
 	{"podIP", "", 1, 0},
-	{"podIPs", "ip", 126, merge},
+	{"podIPs", "ip", 124, merge},
 	{"startTime", "", 7, pointer},
-	{"initContainerStatuses", "", 127, 0},
-	{"containerStatuses", "", 127, 0},
+	{"initContainerStatuses", "", 125, 0},
+	{"containerStatuses", "", 125, 0},
 	{"qosClass", "", 1, 0},
-	{"ephemeralContainerStatuses", "", 127, 0},
+	{"ephemeralContainerStatuses", "", 125, 0},
 	{"resize", "", 1, 0},
-	{"resourceClaimStatuses", "name", 128, merge | retainKeys},
-	{"extendedResourceClaimStatus", "", 129, pointer},
-	{"allocatedResources", "", 73, 0},
-	{"resources", "", 34, pointer},
-	{"nodeAllocatableResourceClaimStatuses", "", 130, 0},
-	// 36: v1.ReplicationControllerSpec
+	{"resourceClaimStatuses", "name", 126, merge | retainKeys},
+	{"extendedResourceClaimStatus", "", 127, pointer},
+	{"allocatedResources", "", 71, 0},
+	{"resources", "", 32, pointer},
+	{"nodeAllocatableResourceClaimStatuses", "", 128, 0},
+	// 34: v1.ReplicationControllerSpec
 	{"replicas", "", 3, pointer},
 	{"minReadySeconds", "", 3, 0},
-	{"selector", "", 54, 0},
-	{"template", "", 11, pointer},
-	// 37: v1.ReplicationControllerStatus
+	{"selector", "", 52, 0},
+	{"template", "", 9, pointer},
+	// 35: v1.ReplicationControllerStatus
 	{"replicas", "", 3, always},
 	{"fullyLabeledReplicas", "", 3, 0},
 	{"readyReplicas", "", 3, 0},
 	{"availableReplicas", "", 3, 0},
 	{"observedGeneration", "", 4, 0},
-	{"conditions", "type", 131, merge},
-	// 38: v1.DeploymentSpec
+	{"conditions", "type", 129, merge},
+	// 36: v1.DeploymentSpec
 	{"replicas", "", 3, pointer},
-	{"selector", "", 23, pointer | always},
-	{"template", "", 11, always},
-	{"strategy", "", 132, always | retainKeys},
+	{"selector", "", 21, pointer | always},
+	{"template", "", 9, always},
+	{"strategy", "", 130, always | retainKeys},
 	{"minReadySeconds", "", 3, 0},
 	{"revisionHistoryLimit", "", 3, pointer},
 	{"paused", "", 2, 0},
 	{"progressDeadlineSeconds", "", 3, pointer},
-	// 39: v1.DeploymentStatus
+	// 37: v1.DeploymentStatus
 	{"observedGeneration", "", 4, 0},
 	{"replicas", "", 3, 0},
 	{"updatedReplicas", "", 3, 0},
@@ -627,21 +625,21 @@ var fieldTable = [...]FieldInfo{
 	{"availableReplicas", "", 3, 0},
 	{"unavailableReplicas", "", 3, 0},
 	{"terminatingReplicas", "", 3, pointer},
-	{"conditions", "type", 133, merge},
+	{"conditions", "type", 131, merge},
 	{"collisionCount", "", 3, pointer},
-	// 40: v1.StatefulSetSpec
+	// 38: v1.StatefulSetSpec
 	{"replicas", "", 3, pointer},
-	{"selector", "", 23, pointer | always},
-	{"template", "", 11, always},
-	{"volumeClaimTemplates", "", 134, 0},
+	{"selector", "", 21, pointer | always},
+	{"template", "", 9, always},
+	{"volumeClaimTemplates", "", 132, 0},
 	{"serviceName", "", 1, always},
 	{"podManagementPolicy", "", 1, 0},
-	{"updateStrategy", "", 135, always},
+	{"updateStrategy", "", 133, always},
 	{"revisionHistoryLimit", "", 3, pointer},
 	{"minReadySeconds", "", 3, 0},
-	{"persistentVolumeClaimRetentionPolicy", "", 136, pointer},
-	{"ordinals", "", 137, pointer},
-	// 41: v1.StatefulSetStatus
+	{"persistentVolumeClaimRetentionPolicy", "", 134, pointer},
+	{"ordinals", "", 135, pointer},
+	// 39: v1.StatefulSetStatus
 	{"observedGeneration", "", 4, 0},
 	{"replicas", "", 3, always},
 	{"readyReplicas", "", 3, 0},
@@ -650,15 +648,15 @@ var fieldTable = [...]FieldInfo{
 	{"currentRevision", "", 1, 0},
 	{"updateRevision", "", 1, 0},
 	{"collisionCount", "", 3, pointer},
-	{"conditions", "type", 138, merge},
+	{"conditions", "type", 136, merge},
 	{"availableReplicas", "", 3, always},
-	// 42: v1.DaemonSetSpec
-	{"selector", "", 23, pointer | always},
-	{"template", "", 11, always},
-	{"updateStrategy", "", 139, always},
+	// 40: v1.DaemonSetSpec
+	{"selector", "", 21, pointer | always},
+	{"template", "", 9, always},
+	{"updateStrategy", "", 137, always},
 	{"minReadySeconds", "", 3, 0},
 	{"revisionHistoryLimit", "", 3, pointer},
-	// 43: v1.DaemonSetStatus
+	// 41: v1.DaemonSetStatus
 	{"currentNumberScheduled", "", 3, always},
 	{"numberMisscheduled", "", 3, always},
 	{"desiredNumberScheduled", "", 3, always},
@@ -668,39 +666,39 @@ var fieldTable = [...]FieldInfo{
 	{"numberAvailable", "", 3, 0},
 	{"numberUnavailable", "", 3, 0},
 	{"collisionCount", "", 3, pointer},
-	{"conditions", "type", 140, merge},
-	// 44: v1.ReplicaSetSpec
+	{"conditions", "type", 138, merge},
+	// 42: v1.ReplicaSetSpec
 	{"replicas", "", 3, pointer},
 	{"minReadySeconds", "", 3, 0},
-	{"selector", "", 23, pointer | always},
-	{"template", "", 11, always},
-	// 45: v1.ReplicaSetStatus
+	{"selector", "", 21, pointer | always},
+	{"template", "", 9, always},
+	// 43: v1.ReplicaSetStatus
 	{"replicas", "", 3, always},
 	{"fullyLabeledReplicas", "", 3, 0},
 	{"readyReplicas", "", 3, 0},
 	{"availableReplicas", "", 3, 0},
 	{"terminatingReplicas", "", 3, pointer},
 	{"observedGeneration", "", 4, 0},
-	{"conditions", "type", 141, merge},
-	// 46: v1.JobSpec
+	{"conditions", "type", 139, merge},
+	// 44: v1.JobSpec
 	{"parallelism", "", 3, pointer},
 	{"completions", "", 3, pointer},
 	{"activeDeadlineSeconds", "", 4, pointer},
-	{"podFailurePolicy", "", 142, pointer},
-	{"successPolicy", "", 143, pointer},
+	{"podFailurePolicy", "", 140, pointer},
+	{"successPolicy", "", 141, pointer},
 	{"backoffLimit", "", 3, pointer},
 	{"backoffLimitPerIndex", "", 3, pointer},
 	{"maxFailedIndexes", "", 3, pointer},
-	{"selector", "", 23, pointer},
+	{"selector", "", 21, pointer},
 	{"manualSelector", "", 2, pointer},
-	{"template", "", 11, always},
+	{"template", "", 9, always},
 	{"ttlSecondsAfterFinished", "", 3, pointer},
 	{"completionMode", "", 1, pointer},
 	{"suspend", "", 2, pointer},
 	{"podReplacementPolicy", "", 1, pointer},
 	{"managedBy", "", 1, pointer},
-	// 47: v1.JobStatus
-	{"conditions", "type", 144, merge},
+	// 45: v1.JobStatus
+	{"conditions", "type", 142, merge},
 	{"startTime", "", 7, pointer},
 	{"completionTime", "", 7, pointer},
 	{"active", "", 3, 0},
@@ -709,243 +707,243 @@ var fieldTable = [...]FieldInfo{
 	{"terminating", "", 3, pointer},
 	{"completedIndexes", "", 1, 0},
 	{"failedIndexes", "", 1, pointer},
-	{"uncountedTerminatedPods", "", 145, pointer},
+	{"uncountedTerminatedPods", "", 143, pointer},
 	{"ready", "", 3, pointer},
-	// 48: v1.CronJobSpec
+	// 46: v1.CronJobSpec
 	{"schedule", "", 1, always},
 	{"timeZone", "", 1, pointer},
 	{"startingDeadlineSeconds", "", 4, pointer},
 	{"concurrencyPolicy", "", 1, 0},
 	{"suspend", "", 2, pointer},
-	{"jobTemplate", "", 146, always},
+	{"jobTemplate", "", 144, always},
 	{"successfulJobsHistoryLimit", "", 3, pointer},
 	{"failedJobsHistoryLimit", "", 3, pointer},
-	// 49: v1.CronJobStatus
-	{"active", "", 147, 0},
+	// 47: v1.CronJobStatus
+	{"active", "", 145, 0},
 	{"lastScheduleTime", "", 7, pointer},
 	{"lastSuccessfulTime", "", 7, pointer},
-	// 50: main.DeploymentConfigSpec
-	{"strategy", "", 148, always},
+	// 48: main.DeploymentConfigSpec
+	{"strategy", "", 146, always},
 	{"minReadySeconds", "", 3, 0},
-	{"triggers", "", 149, always},
+	{"triggers", "", 147, always},
 	{"replicas", "", 3, always},
 	{"revisionHistoryLimit", "", 3, pointer},
 	{"test", "", 2, always},
 	{"paused", "", 2, 0},
-	{"selector", "", 54, 0},
-	{"template", "", 11, pointer},
-	// 51: main.DeploymentConfigStatus
+	{"selector", "", 52, 0},
+	{"template", "", 9, pointer},
+	// 49: main.DeploymentConfigStatus
 	{"latestVersion", "", 4, always},
 	{"observedGeneration", "", 4, always},
 	{"replicas", "", 3, always},
 	{"updatedReplicas", "", 3, always},
 	{"availableReplicas", "", 3, always},
 	{"unavailableReplicas", "", 3, always},
-	{"details", "", 150, pointer},
-	{"conditions", "type", 151, merge},
+	{"details", "", 148, pointer},
+	{"conditions", "type", 149, merge},
 	{"readyReplicas", "", 3, 0},
-	// 52: v1.ListMeta
+	// 50: v1.ListMeta
 	{"selfLink", "", 1, 0},
 	{"resourceVersion", "", 1, 0},
 	{"continue", "", 1, 0},
 	{"remainingItemCount", "", 4, pointer},
-	{"shardInfo", "", 152, pointer},
-	// 59: v1.NamespaceSpec
-	{"finalizers", "", 156, 0},
-	// 60: v1.NamespaceStatus
+	{"shardInfo", "", 150, pointer},
+	// 57: v1.NamespaceSpec
+	{"finalizers", "", 154, 0},
+	// 58: v1.NamespaceStatus
 	{"phase", "", 1, 0},
-	{"conditions", "type", 157, merge},
-	// 61: v1.NodeSpec
+	{"conditions", "type", 155, merge},
+	// 59: v1.NodeSpec
 	{"podCIDR", "", 1, 0},
-	{"podCIDRs", "", 56, merge},
+	{"podCIDRs", "", 54, merge},
 	{"providerID", "", 1, 0},
 	{"unschedulable", "", 2, 0},
-	{"taints", "", 158, 0},
-	{"configSource", "", 159, pointer},
+	{"taints", "", 156, 0},
+	{"configSource", "", 157, pointer},
 	{"externalID", "", 1, 0},
-	// 62: v1.NodeStatus
-	{"capacity", "", 73, 0},
-	{"allocatable", "", 73, 0},
+	// 60: v1.NodeStatus
+	{"capacity", "", 71, 0},
+	{"allocatable", "", 71, 0},
 	{"phase", "", 1, 0},
-	{"conditions", "type", 160, merge},
-	{"addresses", "type", 161, merge},
-	{"daemonEndpoints", "", 162, always},
-	{"nodeInfo", "", 163, always},
-	{"images", "", 164, 0},
-	{"volumesInUse", "", 165, 0},
-	{"volumesAttached", "", 166, 0},
-	{"config", "", 167, pointer},
-	{"runtimeHandlers", "", 168, 0},
-	{"features", "", 169, pointer},
-	{"declaredFeatures", "", 56, 0},
-	// 66: v1.PodSecurityContext
-	{"seLinuxOptions", "", 171, pointer},
-	{"windowsOptions", "", 172, pointer},
+	{"conditions", "type", 158, merge},
+	{"addresses", "type", 159, merge},
+	{"daemonEndpoints", "", 160, always},
+	{"nodeInfo", "", 161, always},
+	{"images", "", 162, 0},
+	{"volumesInUse", "", 163, 0},
+	{"volumesAttached", "", 164, 0},
+	{"config", "", 165, pointer},
+	{"runtimeHandlers", "", 166, 0},
+	{"features", "", 167, pointer},
+	{"declaredFeatures", "", 54, 0},
+	// 64: v1.PodSecurityContext
+	{"seLinuxOptions", "", 169, pointer},
+	{"windowsOptions", "", 170, pointer},
 	{"runAsUser", "", 4, pointer},
 	{"runAsGroup", "", 4, pointer},
 	{"runAsNonRoot", "", 2, pointer},
-	{"supplementalGroups", "", 173, 0},
+	{"supplementalGroups", "", 171, 0},
 	{"supplementalGroupsPolicy", "", 1, pointer},
 	{"fsGroup", "", 4, pointer},
-	{"sysctls", "", 174, 0},
+	{"sysctls", "", 172, 0},
 	{"fsGroupChangePolicy", "", 1, pointer},
-	{"seccompProfile", "", 175, pointer},
-	{"appArmorProfile", "", 176, pointer},
+	{"seccompProfile", "", 173, pointer},
+	{"appArmorProfile", "", 174, pointer},
 	{"seLinuxChangePolicy", "", 1, pointer},
-	// 68: v1.Affinity
-	{"nodeAffinity", "", 177, pointer},
-	{"podAffinity", "", 178, pointer},
-	{"podAntiAffinity", "", 179, pointer},
-	// 71: v1.PodDNSConfig
-	{"nameservers", "", 56, 0},
-	{"searches", "", 56, 0},
-	{"options", "", 182, 0},
-	// 75: v1.PodOS
+	// 66: v1.Affinity
+	{"nodeAffinity", "", 175, pointer},
+	{"podAffinity", "", 176, pointer},
+	{"podAntiAffinity", "", 177, pointer},
+	// 69: v1.PodDNSConfig
+	{"nameservers", "", 54, 0},
+	{"searches", "", 54, 0},
+	{"options", "", 180, 0},
+	// 73: v1.PodOS
 	{"name", "", 1, always},
-	// 78: v1.PodSchedulingGroup
+	// 76: v1.PodSchedulingGroup
 	{"podGroupName", "", 1, pointer},
-	// 86: v1.SecurityContext
-	{"capabilities", "", 192, pointer},
+	// 84: v1.SecurityContext
+	{"capabilities", "", 190, pointer},
 	{"privileged", "", 2, pointer},
-	{"seLinuxOptions", "", 171, pointer},
-	{"windowsOptions", "", 172, pointer},
+	{"seLinuxOptions", "", 169, pointer},
+	{"windowsOptions", "", 170, pointer},
 	{"runAsUser", "", 4, pointer},
 	{"runAsGroup", "", 4, pointer},
 	{"runAsNonRoot", "", 2, pointer},
 	{"readOnlyRootFilesystem", "", 2, pointer},
 	{"allowPrivilegeEscalation", "", 2, pointer},
 	{"procMount", "", 1, pointer},
-	{"seccompProfile", "", 175, pointer},
-	{"appArmorProfile", "", 176, pointer},
-	// 87: v1.HostPathVolumeSource
+	{"seccompProfile", "", 173, pointer},
+	{"appArmorProfile", "", 174, pointer},
+	// 85: v1.HostPathVolumeSource
 	{"path", "", 1, always},
 	{"type", "", 1, pointer},
-	// 88: v1.EmptyDirVolumeSource
+	// 86: v1.EmptyDirVolumeSource
 	{"medium", "", 1, 0},
 	{"sizeLimit", "", 5, pointer},
-	// 89: v1.GCEPersistentDiskVolumeSource
+	// 87: v1.GCEPersistentDiskVolumeSource
 	{"pdName", "", 1, always},
 	{"fsType", "", 1, 0},
 	{"partition", "", 3, 0},
 	{"readOnly", "", 2, 0},
-	// 90: v1.AWSElasticBlockStoreVolumeSource
+	// 88: v1.AWSElasticBlockStoreVolumeSource
 	{"volumeID", "", 1, always},
 	{"fsType", "", 1, 0},
 	{"partition", "", 3, 0},
 	{"readOnly", "", 2, 0},
-	// 91: v1.GitRepoVolumeSource
+	// 89: v1.GitRepoVolumeSource
 	{"repository", "", 1, always},
 	{"revision", "", 1, 0},
 	{"directory", "", 1, 0},
-	// 92: v1.SecretVolumeSource
+	// 90: v1.SecretVolumeSource
 	{"secretName", "", 1, 0},
-	{"items", "", 193, 0},
+	{"items", "", 191, 0},
 	{"defaultMode", "", 3, pointer},
 	{"optional", "", 2, pointer},
-	// 93: v1.NFSVolumeSource
+	// 91: v1.NFSVolumeSource
 	{"server", "", 1, always},
 	{"path", "", 1, always},
 	{"readOnly", "", 2, 0},
-	// 94: v1.ISCSIVolumeSource
+	// 92: v1.ISCSIVolumeSource
 	{"targetPortal", "", 1, always},
 	{"iqn", "", 1, always},
 	{"lun", "", 3, always},
 	{"iscsiInterface", "", 1, 0},
 	{"fsType", "", 1, 0},
 	{"readOnly", "", 2, 0},
-	{"portals", "", 56, 0},
+	{"portals", "", 54, 0},
 	{"chapAuthDiscovery", "", 2, 0},
 	{"chapAuthSession", "", 2, 0},
-	{"secretRef", "", 33, pointer},
+	{"secretRef", "", 31, pointer},
 	{"initiatorName", "", 1, pointer},
-	// 95: v1.GlusterfsVolumeSource
+	// 93: v1.GlusterfsVolumeSource
 	{"endpoints", "", 1, always},
 	{"path", "", 1, always},
 	{"readOnly", "", 2, 0},
-	// 96: v1.PersistentVolumeClaimVolumeSource
+	// 94: v1.PersistentVolumeClaimVolumeSource
 	{"claimName", "", 1, always},
 	{"readOnly", "", 2, 0},
-	// 97: v1.RBDVolumeSource
-	{"monitors", "", 56, always},
+	// 95: v1.RBDVolumeSource
+	{"monitors", "", 54, always},
 	{"image", "", 1, always},
 	{"fsType", "", 1, 0},
 	{"pool", "", 1, 0},
 	{"user", "", 1, 0},
 	{"keyring", "", 1, 0},
-	{"secretRef", "", 33, pointer},
+	{"secretRef", "", 31, pointer},
 	{"readOnly", "", 2, 0},
-	// 98: v1.FlexVolumeSource
+	// 96: v1.FlexVolumeSource
 	{"driver", "", 1, always},
 	{"fsType", "", 1, 0},
-	{"secretRef", "", 33, pointer},
+	{"secretRef", "", 31, pointer},
 	{"readOnly", "", 2, 0},
-	{"options", "", 54, 0},
-	// 99: v1.CinderVolumeSource
+	{"options", "", 52, 0},
+	// 97: v1.CinderVolumeSource
 	{"volumeID", "", 1, always},
 	{"fsType", "", 1, 0},
 	{"readOnly", "", 2, 0},
-	{"secretRef", "", 33, pointer},
-	// 100: v1.CephFSVolumeSource
-	{"monitors", "", 56, always},
+	{"secretRef", "", 31, pointer},
+	// 98: v1.CephFSVolumeSource
+	{"monitors", "", 54, always},
 	{"path", "", 1, 0},
 	{"user", "", 1, 0},
 	{"secretFile", "", 1, 0},
-	{"secretRef", "", 33, pointer},
+	{"secretRef", "", 31, pointer},
 	{"readOnly", "", 2, 0},
-	// 101: v1.FlockerVolumeSource
+	// 99: v1.FlockerVolumeSource
 	{"datasetName", "", 1, 0},
 	{"datasetUUID", "", 1, 0},
-	// 102: v1.DownwardAPIVolumeSource
-	{"items", "", 194, 0},
+	// 100: v1.DownwardAPIVolumeSource
+	{"items", "", 192, 0},
 	{"defaultMode", "", 3, pointer},
-	// 103: v1.FCVolumeSource
-	{"targetWWNs", "", 56, 0},
+	// 101: v1.FCVolumeSource
+	{"targetWWNs", "", 54, 0},
 	{"lun", "", 3, pointer},
 	{"fsType", "", 1, 0},
 	{"readOnly", "", 2, 0},
-	{"wwids", "", 56, 0},
-	// 104: v1.AzureFileVolumeSource
+	{"wwids", "", 54, 0},
+	// 102: v1.AzureFileVolumeSource
 	{"secretName", "", 1, always},
 	{"shareName", "", 1, always},
 	{"readOnly", "", 2, 0},
-	// 105: v1.ConfigMapVolumeSource
+	// 103: v1.ConfigMapVolumeSource
 	{"name", "", 1, inlined},
-	{"items", "", 193, 0},
+	{"items", "", 191, 0},
 	{"defaultMode", "", 3, pointer},
 	{"optional", "", 2, pointer},
-	// 106: v1.VsphereVirtualDiskVolumeSource
+	// 104: v1.VsphereVirtualDiskVolumeSource
 	{"volumePath", "", 1, always},
 	{"fsType", "", 1, 0},
 	{"storagePolicyName", "", 1, 0},
 	{"storagePolicyID", "", 1, 0},
-	// 107: v1.QuobyteVolumeSource
+	// 105: v1.QuobyteVolumeSource
 	{"registry", "", 1, always},
 	{"volume", "", 1, always},
 	{"readOnly", "", 2, 0},
 	{"user", "", 1, 0},
 	{"group", "", 1, 0},
 	{"tenant", "", 1, 0},
-	// 108: v1.AzureDiskVolumeSource
+	// 106: v1.AzureDiskVolumeSource
 	{"diskName", "", 1, always},
 	{"diskURI", "", 1, always},
 	{"cachingMode", "", 1, pointer},
 	{"fsType", "", 1, pointer},
 	{"readOnly", "", 2, pointer},
 	{"kind", "", 1, pointer},
-	// 109: v1.PhotonPersistentDiskVolumeSource
+	// 107: v1.PhotonPersistentDiskVolumeSource
 	{"pdID", "", 1, always},
 	{"fsType", "", 1, 0},
-	// 110: v1.ProjectedVolumeSource
-	{"sources", "", 195, always},
+	// 108: v1.ProjectedVolumeSource
+	{"sources", "", 193, always},
 	{"defaultMode", "", 3, pointer},
-	// 111: v1.PortworxVolumeSource
+	// 109: v1.PortworxVolumeSource
 	{"volumeID", "", 1, always},
 	{"fsType", "", 1, 0},
 	{"readOnly", "", 2, 0},
-	// 112: v1.ScaleIOVolumeSource
+	// 110: v1.ScaleIOVolumeSource
 	{"gateway", "", 1, always},
 	{"system", "", 1, always},
-	{"secretRef", "", 33, pointer | always},
+	{"secretRef", "", 31, pointer | always},
 	{"sslEnabled", "", 2, 0},
 	{"protectionDomain", "", 1, 0},
 	{"storagePool", "", 1, 0},
@@ -953,97 +951,97 @@ var fieldTable = [...]FieldInfo{
 	{"volumeName", "", 1, 0},
 	{"fsType", "", 1, 0},
 	{"readOnly", "", 2, 0},
-	// 113: v1.StorageOSVolumeSource
+	// 111: v1.StorageOSVolumeSource
 	{"volumeName", "", 1, 0},
 	{"volumeNamespace", "", 1, 0},
 	{"fsType", "", 1, 0},
 	{"readOnly", "", 2, 0},
-	{"secretRef", "", 33, pointer},
-	// 114: v1.CSIVolumeSource
+	{"secretRef", "", 31, pointer},
+	// 112: v1.CSIVolumeSource
 	{"driver", "", 1, always},
 	{"readOnly", "", 2, pointer},
 	{"fsType", "", 1, pointer},
-	{"volumeAttributes", "", 54, 0},
-	{"nodePublishSecretRef", "", 33, pointer},
-	// 115: v1.EphemeralVolumeSource
-	{"volumeClaimTemplate", "", 196, pointer},
-	// 116: v1.ImageVolumeSource
+	{"volumeAttributes", "", 52, 0},
+	{"nodePublishSecretRef", "", 31, pointer},
+	// 113: v1.EphemeralVolumeSource
+	{"volumeClaimTemplate", "", 194, pointer},
+	// 114: v1.ImageVolumeSource
 	{"reference", "", 1, 0},
 	{"pullPolicy", "", 1, 0},
-	// 117: v1.EnvVarSource
-	{"fieldRef", "", 197, pointer},
-	{"resourceFieldRef", "", 198, pointer},
-	{"configMapKeyRef", "", 199, pointer},
-	{"secretKeyRef", "", 200, pointer},
-	{"fileKeyRef", "", 201, pointer},
-	// 118: v1.ExecAction
-	{"command", "", 56, 0},
-	// 119: v1.HTTPGetAction
+	// 115: v1.EnvVarSource
+	{"fieldRef", "", 195, pointer},
+	{"resourceFieldRef", "", 196, pointer},
+	{"configMapKeyRef", "", 197, pointer},
+	{"secretKeyRef", "", 198, pointer},
+	{"fileKeyRef", "", 199, pointer},
+	// 116: v1.ExecAction
+	{"command", "", 54, 0},
+	// 117: v1.HTTPGetAction
 	{"path", "", 1, 0},
 	{"port", "", 6, always},
 	{"host", "", 1, 0},
 	{"scheme", "", 1, 0},
-	{"httpHeaders", "", 202, 0},
-	// 120: v1.TCPSocketAction
+	{"httpHeaders", "", 200, 0},
+	// 118: v1.TCPSocketAction
 	{"port", "", 6, always},
 	{"host", "", 1, 0},
-	// 121: v1.GRPCAction
+	// 119: v1.GRPCAction
 	{"port", "", 3, always},
 	{"service", "", 1, pointer | always},
-	// 122: v1.LifecycleHandler
-	{"exec", "", 118, pointer},
-	{"httpGet", "", 119, pointer},
-	{"tcpSocket", "", 120, pointer},
-	{"sleep", "", 203, pointer},
-	// 129: v1.PodExtendedResourceClaimStatus
-	{"requestMappings", "", 210, always},
+	// 120: v1.LifecycleHandler
+	{"exec", "", 116, pointer},
+	{"httpGet", "", 117, pointer},
+	{"tcpSocket", "", 118, pointer},
+	{"sleep", "", 201, pointer},
+	// 127: v1.PodExtendedResourceClaimStatus
+	{"requestMappings", "", 208, always},
 	{"resourceClaimName", "", 1, always},
-	// 132: v1.DeploymentStrategy
+	// 130: v1.DeploymentStrategy
 	{"type", "", 1, 0},
-	{"rollingUpdate", "", 213, pointer},
-	// 135: v1.StatefulSetUpdateStrategy
+	{"rollingUpdate", "", 211, pointer},
+	// 133: v1.StatefulSetUpdateStrategy
 	{"type", "", 1, 0},
-	{"rollingUpdate", "", 216, pointer},
-	// 136: v1.StatefulSetPersistentVolumeClaimRetentionPolicy
+	{"rollingUpdate", "", 214, pointer},
+	// 134: v1.StatefulSetPersistentVolumeClaimRetentionPolicy
 	{"whenDeleted", "", 1, 0},
 	{"whenScaled", "", 1, 0},
-	// 137: v1.StatefulSetOrdinals
+	// 135: v1.StatefulSetOrdinals
 	{"start", "", 3, always},
-	// 139: v1.DaemonSetUpdateStrategy
+	// 137: v1.DaemonSetUpdateStrategy
 	{"type", "", 1, 0},
-	{"rollingUpdate", "", 218, pointer},
-	// 142: v1.PodFailurePolicy
-	{"rules", "", 221, always},
-	// 143: v1.SuccessPolicy
-	{"rules", "", 222, always},
-	// 145: v1.UncountedTerminatedPods
-	{"succeeded", "", 224, 0},
-	{"failed", "", 224, 0},
-	// 146: v1.JobTemplateSpec
-	{"metadata", "", 22, always},
-	{"spec", "", 46, always},
-	// 148: main.DeploymentConfigStrategy
+	{"rollingUpdate", "", 216, pointer},
+	// 140: v1.PodFailurePolicy
+	{"rules", "", 219, always},
+	// 141: v1.SuccessPolicy
+	{"rules", "", 220, always},
+	// 143: v1.UncountedTerminatedPods
+	{"succeeded", "", 222, 0},
+	{"failed", "", 222, 0},
+	// 144: v1.JobTemplateSpec
+	{"metadata", "", 20, always},
+	{"spec", "", 44, always},
+	// 146: main.DeploymentConfigStrategy
 	{"type", "", 1, 0},
-	{"customParams", "", 226, pointer},
-	{"recreateParams", "", 227, pointer},
-	{"rollingParams", "", 228, pointer},
-	{"resources", "", 34, always},
-	{"labels", "", 54, 0},
-	{"annotations", "", 54, 0},
+	{"customParams", "", 224, pointer},
+	{"recreateParams", "", 225, pointer},
+	{"rollingParams", "", 226, pointer},
+	{"resources", "", 32, always},
+	{"labels", "", 52, 0},
+	{"annotations", "", 52, 0},
 	{"activeDeadlineSeconds", "", 4, pointer},
-	// 150: main.DeploymentConfigDetails
+	// 148: main.DeploymentConfigDetails
 	{"message", "", 1, 0},
-	{"causes", "", 230, always},
-	// 152: v1.ShardInfo
+	{"causes", "", 228, always},
+	// 150: v1.ShardInfo
 	{"selector", "", 1, always},
-	// 153: v1.OwnerReference
+	// 151: v1.OwnerReference
 	{"apiVersion", "", 1, always},
 	{"kind", "", 1, always},
 	{"name", "", 1, always},
 	{"uid", "", 1, always},
 	{"controller", "", 2, pointer},
 	{"blockOwnerDeletion", "", 2, pointer},
-	// 154: v1.ManagedFieldsEntry
+	// 152: v1.ManagedFieldsEntry
 	{"manager", "", 1, 0},
 	{"operation", "", 1, 0},
 	{"apiVersion", "", 1, 0},
@@ -1051,15 +1049,15 @@ var fieldTable = [...]FieldInfo{
 	{"fieldsType", "", 1, 0},
 	{"fieldsV1", "", 0, pointer},
 	{"subresource", "", 1, 0},
-	// 155: v1.LabelSelectorRequirement
+	// 153: v1.LabelSelectorRequirement
 	{"key", "", 1, always},
 	{"operator", "", 1, always},
-	{"values", "", 56, 0},
-	// 159: v1.NodeConfigSource
-	{"configMap", "", 234, pointer},
-	// 162: v1.NodeDaemonEndpoints
-	{"kubeletEndpoint", "", 237, always},
-	// 163: v1.NodeSystemInfo
+	{"values", "", 54, 0},
+	// 157: v1.NodeConfigSource
+	{"configMap", "", 232, pointer},
+	// 160: v1.NodeDaemonEndpoints
+	{"kubeletEndpoint", "", 235, always},
+	// 161: v1.NodeSystemInfo
 	{"machineID", "", 1, always},
 	{"systemUUID", "", 1, always},
 	{"bootID", "", 1, always},
@@ -1070,143 +1068,143 @@ var fieldTable = [...]FieldInfo{
 	{"kubeProxyVersion", "", 1, always},
 	{"operatingSystem", "", 1, always},
 	{"architecture", "", 1, always},
-	{"swap", "", 238, pointer},
-	// 167: v1.NodeConfigStatus
-	{"assigned", "", 159, pointer},
-	{"active", "", 159, pointer},
-	{"lastKnownGood", "", 159, pointer},
+	{"swap", "", 236, pointer},
+	// 165: v1.NodeConfigStatus
+	{"assigned", "", 157, pointer},
+	{"active", "", 157, pointer},
+	{"lastKnownGood", "", 157, pointer},
 	{"error", "", 1, 0},
-	// 169: v1.NodeFeatures
+	// 167: v1.NodeFeatures
 	{"supplementalGroupsPolicy", "", 2, pointer},
-	// 170: v1.EphemeralContainer
+	// 168: v1.EphemeralContainer
 	{"name", "", 1, inlined | always},
 	{"image", "", 1, inlined},
-	{"command", "", 56, inlined},
-	{"args", "", 56, inlined},
+	{"command", "", 54, inlined},
+	{"args", "", 54, inlined},
 	{"workingDir", "", 1, inlined},
-	{"ports", "containerPort", 79, inlined | merge},
-	{"envFrom", "", 80, inlined},
-	{"env", "name", 81, inlined | merge},
-	{"resources", "", 34, inlined | always},
-	{"resizePolicy", "", 82, inlined},
+	{"ports", "containerPort", 77, inlined | merge},
+	{"envFrom", "", 78, inlined},
+	{"env", "name", 79, inlined | merge},
+	{"resources", "", 32, inlined | always},
+	{"resizePolicy", "", 80, inlined},
 	{"restartPolicy", "", 1, inlined | pointer},
-	{"restartPolicyRules", "", 83, inlined},
-	{"volumeMounts", "mountPath", 84, inlined | merge},
-	{"volumeDevices", "devicePath", 85, inlined | merge},
-	{"livenessProbe", "", 31, inlined | pointer},
-	{"readinessProbe", "", 31, inlined | pointer},
-	{"startupProbe", "", 31, inlined | pointer},
-	{"lifecycle", "", 32, inlined | pointer},
+	{"restartPolicyRules", "", 81, inlined},
+	{"volumeMounts", "mountPath", 82, inlined | merge},
+	{"volumeDevices", "devicePath", 83, inlined | merge},
+	{"livenessProbe", "", 29, inlined | pointer},
+	{"readinessProbe", "", 29, inlined | pointer},
+	{"startupProbe", "", 29, inlined | pointer},
+	{"lifecycle", "", 30, inlined | pointer},
 	{"terminationMessagePath", "", 1, inlined},
 	{"terminationMessagePolicy", "", 1, inlined},
 	{"imagePullPolicy", "", 1, inlined},
-	{"securityContext", "", 86, inlined | pointer},
+	{"securityContext", "", 84, inlined | pointer},
 	{"stdin", "", 2, inlined},
 	{"stdinOnce", "", 2, inlined},
 	{"tty", "", 2, inlined},
 	{"targetContainerName", "", 1, 0},
-	// 171: v1.SELinuxOptions
+	// 169: v1.SELinuxOptions
 	{"user", "", 1, 0},
 	{"role", "", 1, 0},
 	{"type", "", 1, 0},
 	{"level", "", 1, 0},
-	// 172: v1.WindowsSecurityContextOptions
+	// 170: v1.WindowsSecurityContextOptions
 	{"gmsaCredentialSpecName", "", 1, pointer},
 	{"gmsaCredentialSpec", "", 1, pointer},
 	{"runAsUserName", "", 1, pointer},
 	{"hostProcess", "", 2, pointer},
-	// 175: v1.SeccompProfile
+	// 173: v1.SeccompProfile
 	{"type", "", 1, always},
 	{"localhostProfile", "", 1, pointer},
-	// 176: v1.AppArmorProfile
+	// 174: v1.AppArmorProfile
 	{"type", "", 1, always},
 	{"localhostProfile", "", 1, pointer},
-	// 177: v1.NodeAffinity
-	{"requiredDuringSchedulingIgnoredDuringExecution", "", 243, pointer},
+	// 175: v1.NodeAffinity
+	{"requiredDuringSchedulingIgnoredDuringExecution", "", 241, pointer},
+	{"preferredDuringSchedulingIgnoredDuringExecution", "", 242, 0},
+	// 176: v1.PodAffinity
+	{"requiredDuringSchedulingIgnoredDuringExecution", "", 243, 0},
 	{"preferredDuringSchedulingIgnoredDuringExecution", "", 244, 0},
-	// 178: v1.PodAffinity
-	{"requiredDuringSchedulingIgnoredDuringExecution", "", 245, 0},
-	{"preferredDuringSchedulingIgnoredDuringExecution", "", 246, 0},
-	// 179: v1.PodAntiAffinity
-	{"requiredDuringSchedulingIgnoredDuringExecution", "", 245, 0},
-	{"preferredDuringSchedulingIgnoredDuringExecution", "", 246, 0},
-	// 180: v1.Toleration
+	// 177: v1.PodAntiAffinity
+	{"requiredDuringSchedulingIgnoredDuringExecution", "", 243, 0},
+	{"preferredDuringSchedulingIgnoredDuringExecution", "", 244, 0},
+	// 178: v1.Toleration
 	{"key", "", 1, 0},
 	{"operator", "", 1, 0},
 	{"value", "", 1, 0},
 	{"effect", "", 1, 0},
 	{"tolerationSeconds", "", 4, pointer},
-	// 181: v1.HostAlias
+	// 179: v1.HostAlias
 	{"ip", "", 1, always},
-	{"hostnames", "", 56, 0},
-	// 183: v1.PodReadinessGate
+	{"hostnames", "", 54, 0},
+	// 181: v1.PodReadinessGate
 	{"conditionType", "", 1, always},
-	// 184: v1.TopologySpreadConstraint
+	// 182: v1.TopologySpreadConstraint
 	{"maxSkew", "", 3, always},
 	{"topologyKey", "", 1, always},
 	{"whenUnsatisfiable", "", 1, always},
-	{"labelSelector", "", 23, pointer},
+	{"labelSelector", "", 21, pointer},
 	{"minDomains", "", 3, pointer},
 	{"nodeAffinityPolicy", "", 1, pointer},
 	{"nodeTaintsPolicy", "", 1, pointer},
-	{"matchLabelKeys", "", 56, 0},
-	// 185: v1.PodSchedulingGate
+	{"matchLabelKeys", "", 54, 0},
+	// 183: v1.PodSchedulingGate
 	{"name", "", 1, always},
-	// 186: v1.PodResourceClaim
+	// 184: v1.PodResourceClaim
 	{"name", "", 1, always},
 	{"resourceClaimName", "", 1, pointer},
 	{"resourceClaimTemplateName", "", 1, pointer},
-	// 187: v1.ContainerPort
+	// 185: v1.ContainerPort
 	{"name", "", 1, 0},
 	{"hostPort", "", 3, 0},
 	{"containerPort", "", 3, always},
 	{"protocol", "", 1, 0},
 	{"hostIP", "", 1, 0},
-	// 188: v1.EnvFromSource
+	// 186: v1.EnvFromSource
 	{"prefix", "", 1, 0},
-	{"configMapRef", "", 248, pointer},
-	{"secretRef", "", 249, pointer},
-	// 189: v1.ContainerResizePolicy
+	{"configMapRef", "", 246, pointer},
+	{"secretRef", "", 247, pointer},
+	// 187: v1.ContainerResizePolicy
 	{"resourceName", "", 1, always},
 	{"restartPolicy", "", 1, always},
-	// 190: v1.ContainerRestartRule
+	// 188: v1.ContainerRestartRule
 	{"action", "", 1, 0},
-	{"exitCodes", "", 250, pointer},
-	// 191: v1.VolumeDevice
+	{"exitCodes", "", 248, pointer},
+	// 189: v1.VolumeDevice
 	{"name", "", 1, always},
 	{"devicePath", "", 1, always},
-	// 192: v1.Capabilities
-	{"add", "", 251, 0},
-	{"drop", "", 251, 0},
-	// 196: v1.PersistentVolumeClaimTemplate
-	{"metadata", "", 22, always},
-	{"spec", "", 255, always},
-	// 197: v1.ObjectFieldSelector
+	// 190: v1.Capabilities
+	{"add", "", 249, 0},
+	{"drop", "", 249, 0},
+	// 194: v1.PersistentVolumeClaimTemplate
+	{"metadata", "", 20, always},
+	{"spec", "", 253, always},
+	// 195: v1.ObjectFieldSelector
 	{"apiVersion", "", 1, 0},
 	{"fieldPath", "", 1, always},
-	// 198: v1.ResourceFieldSelector
+	// 196: v1.ResourceFieldSelector
 	{"containerName", "", 1, 0},
 	{"resource", "", 1, always},
 	{"divisor", "", 5, always},
-	// 199: v1.ConfigMapKeySelector
+	// 197: v1.ConfigMapKeySelector
 	{"name", "", 1, inlined},
 	{"key", "", 1, always},
 	{"optional", "", 2, pointer},
-	// 200: v1.SecretKeySelector
+	// 198: v1.SecretKeySelector
 	{"name", "", 1, inlined},
 	{"key", "", 1, always},
 	{"optional", "", 2, pointer},
-	// 201: v1.FileKeySelector
+	// 199: v1.FileKeySelector
 	{"volumeName", "", 1, always},
 	{"path", "", 1, always},
 	{"key", "", 1, always},
 	{"optional", "", 2, pointer},
-	// 203: v1.SleepAction
+	// 201: v1.SleepAction
 	{"seconds", "", 4, always},
-	// 204: v1.ResourceClaim
+	// 202: v1.ResourceClaim
 	{"name", "", 1, always},
 	{"request", "", 1, 0},
-	// 205: v1.PodCondition
+	// 203: v1.PodCondition
 	{"type", "", 1, always},
 	{"observedGeneration", "", 4, 0},
 	{"status", "", 1, always},
@@ -1214,87 +1212,87 @@ var fieldTable = [...]FieldInfo{
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 206: v1.HostIP
+	// 204: v1.HostIP
 	{"ip", "", 1, always},
-	// 207: v1.PodIP
+	// 205: v1.PodIP
 	{"ip", "", 1, always},
-	// 208: v1.ContainerStatus
+	// 206: v1.ContainerStatus
 	{"name", "", 1, always},
-	{"state", "", 257, always},
-	{"lastState", "", 257, always},
+	{"state", "", 255, always},
+	{"lastState", "", 255, always},
 	{"ready", "", 2, always},
 	{"restartCount", "", 3, always},
 	{"image", "", 1, always},
 	{"imageID", "", 1, always},
 	{"containerID", "", 1, 0},
 	{"started", "", 2, pointer},
-	{"allocatedResources", "", 73, 0},
-	{"resources", "", 34, pointer},
-	{"volumeMounts", "mountPath", 258, merge},
-	{"user", "", 259, pointer},
-	{"allocatedResourcesStatus", "name", 260, merge},
+	{"allocatedResources", "", 71, 0},
+	{"resources", "", 32, pointer},
+	{"volumeMounts", "mountPath", 256, merge},
+	{"user", "", 257, pointer},
+	{"allocatedResourcesStatus", "name", 258, merge},
 	{"stopSignal", "", 1, pointer},
-	// 209: v1.PodResourceClaimStatus
+	// 207: v1.PodResourceClaimStatus
 	{"name", "", 1, always},
 	{"resourceClaimName", "", 1, pointer},
-	// 211: v1.NodeAllocatableResourceClaimStatus
+	// 209: v1.NodeAllocatableResourceClaimStatus
 	{"resourceClaimName", "", 1, always},
-	{"containers", "", 56, 0},
-	{"resources", "", 262, always},
-	// 212: v1.ReplicationControllerCondition
+	{"containers", "", 54, 0},
+	{"resources", "", 260, always},
+	// 210: v1.ReplicationControllerCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 213: v1.RollingUpdateDeployment
+	// 211: v1.RollingUpdateDeployment
 	{"maxUnavailable", "", 6, pointer},
 	{"maxSurge", "", 6, pointer},
-	// 214: v1.DeploymentCondition
+	// 212: v1.DeploymentCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastUpdateTime", "", 7, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 215: v1.PersistentVolumeClaim
+	// 213: v1.PersistentVolumeClaim
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 22, always},
-	{"spec", "", 255, always},
-	{"status", "", 263, always},
-	// 216: v1.RollingUpdateStatefulSetStrategy
+	{"metadata", "", 20, always},
+	{"spec", "", 253, always},
+	{"status", "", 261, always},
+	// 214: v1.RollingUpdateStatefulSetStrategy
 	{"partition", "", 3, pointer},
 	{"maxUnavailable", "", 6, pointer},
-	// 217: v1.StatefulSetCondition
+	// 215: v1.StatefulSetCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 218: v1.RollingUpdateDaemonSet
+	// 216: v1.RollingUpdateDaemonSet
 	{"maxUnavailable", "", 6, pointer},
 	{"maxSurge", "", 6, pointer},
-	// 219: v1.DaemonSetCondition
+	// 217: v1.DaemonSetCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 220: v1.ReplicaSetCondition
+	// 218: v1.ReplicaSetCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 223: v1.JobCondition
+	// 221: v1.JobCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastProbeTime", "", 7, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 225: v1.ObjectReference
+	// 223: v1.ObjectReference
 	{"kind", "", 1, 0},
 	{"namespace", "", 1, 0},
 	{"name", "", 1, 0},
@@ -1302,219 +1300,219 @@ var fieldTable = [...]FieldInfo{
 	{"apiVersion", "", 1, 0},
 	{"resourceVersion", "", 1, 0},
 	{"fieldPath", "", 1, 0},
-	// 226: main.CustomDeploymentConfigParams
+	// 224: main.CustomDeploymentConfigParams
 	{"image", "", 1, 0},
-	{"environment", "", 81, 0},
-	{"command", "", 56, 0},
-	// 227: main.RecreateDeploymentConfigParam
+	{"environment", "", 79, 0},
+	{"command", "", 54, 0},
+	// 225: main.RecreateDeploymentConfigParam
 	{"timeoutSeconds", "", 4, pointer},
-	{"pre", "", 266, pointer},
-	{"mid", "", 266, pointer},
-	{"post", "", 266, pointer},
-	// 228: main.RollingDeploymentConfigParams
+	{"pre", "", 264, pointer},
+	{"mid", "", 264, pointer},
+	{"post", "", 264, pointer},
+	// 226: main.RollingDeploymentConfigParams
 	{"updatePeriodSeconds", "", 4, pointer},
 	{"intervalSeconds", "", 4, pointer},
 	{"timeoutSeconds", "", 4, pointer},
 	{"maxUnavailable", "", 6, pointer},
 	{"maxSurge", "", 6, pointer},
-	{"pre", "", 266, pointer},
-	{"post", "", 266, pointer},
-	// 229: main.DeploymentConfigTriggerPolicy
+	{"pre", "", 264, pointer},
+	{"post", "", 264, pointer},
+	// 227: main.DeploymentConfigTriggerPolicy
 	{"type", "", 1, 0},
-	{"imageChangeParams", "", 267, pointer},
-	// 231: main.DeploymentConfigCondition
+	{"imageChangeParams", "", 265, pointer},
+	// 229: main.DeploymentConfigCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastUpdateTime", "", 7, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 232: v1.NamespaceCondition
+	// 230: v1.NamespaceCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 233: v1.Taint
+	// 231: v1.Taint
 	{"key", "", 1, always},
 	{"value", "", 1, 0},
 	{"effect", "", 1, always},
 	{"timeAdded", "", 7, pointer},
-	// 234: v1.ConfigMapNodeConfigSource
+	// 232: v1.ConfigMapNodeConfigSource
 	{"namespace", "", 1, always},
 	{"name", "", 1, always},
 	{"uid", "", 1, 0},
 	{"resourceVersion", "", 1, 0},
 	{"kubeletConfigKey", "", 1, always},
-	// 235: v1.NodeCondition
+	// 233: v1.NodeCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastHeartbeatTime", "", 7, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 236: v1.NodeAddress
+	// 234: v1.NodeAddress
 	{"type", "", 1, always},
 	{"address", "", 1, always},
-	// 237: v1.DaemonEndpoint
+	// 235: v1.DaemonEndpoint
 	{"Port", "", 3, always},
-	// 238: v1.NodeSwapStatus
+	// 236: v1.NodeSwapStatus
 	{"capacity", "", 4, pointer},
-	// 239: v1.ContainerImage
-	{"names", "", 56, always},
+	// 237: v1.ContainerImage
+	{"names", "", 54, always},
 	{"sizeBytes", "", 4, 0},
-	// 240: v1.AttachedVolume
+	// 238: v1.AttachedVolume
 	{"name", "", 1, always},
 	{"devicePath", "", 1, always},
-	// 241: v1.NodeRuntimeHandler
+	// 239: v1.NodeRuntimeHandler
 	{"name", "", 1, always},
-	{"features", "", 269, pointer},
-	// 242: v1.Sysctl
+	{"features", "", 267, pointer},
+	// 240: v1.Sysctl
 	{"name", "", 1, always},
 	{"value", "", 1, always},
-	// 243: v1.NodeSelector
-	{"nodeSelectorTerms", "", 270, always},
-	// 247: v1.PodDNSConfigOption
+	// 241: v1.NodeSelector
+	{"nodeSelectorTerms", "", 268, always},
+	// 245: v1.PodDNSConfigOption
 	{"name", "", 1, 0},
 	{"value", "", 1, pointer},
-	// 248: v1.ConfigMapEnvSource
+	// 246: v1.ConfigMapEnvSource
 	{"name", "", 1, inlined},
 	{"optional", "", 2, pointer},
-	// 249: v1.SecretEnvSource
+	// 247: v1.SecretEnvSource
 	{"name", "", 1, inlined},
 	{"optional", "", 2, pointer},
-	// 250: v1.ContainerRestartRuleOnExitCodes
+	// 248: v1.ContainerRestartRuleOnExitCodes
 	{"operator", "", 1, 0},
-	{"values", "", 274, 0},
-	// 252: v1.KeyToPath
+	{"values", "", 272, 0},
+	// 250: v1.KeyToPath
 	{"key", "", 1, always},
 	{"path", "", 1, always},
 	{"mode", "", 3, pointer},
-	// 253: v1.DownwardAPIVolumeFile
+	// 251: v1.DownwardAPIVolumeFile
 	{"path", "", 1, always},
-	{"fieldRef", "", 197, pointer},
-	{"resourceFieldRef", "", 198, pointer},
+	{"fieldRef", "", 195, pointer},
+	{"resourceFieldRef", "", 196, pointer},
 	{"mode", "", 3, pointer},
-	// 254: v1.VolumeProjection
-	{"secret", "", 275, pointer},
-	{"downwardAPI", "", 276, pointer},
-	{"configMap", "", 277, pointer},
-	{"serviceAccountToken", "", 278, pointer},
-	{"clusterTrustBundle", "", 279, pointer},
-	{"podCertificate", "", 280, pointer},
-	// 255: v1.PersistentVolumeClaimSpec
-	{"accessModes", "", 281, 0},
-	{"selector", "", 23, pointer},
-	{"resources", "", 282, always},
+	// 252: v1.VolumeProjection
+	{"secret", "", 273, pointer},
+	{"downwardAPI", "", 274, pointer},
+	{"configMap", "", 275, pointer},
+	{"serviceAccountToken", "", 276, pointer},
+	{"clusterTrustBundle", "", 277, pointer},
+	{"podCertificate", "", 278, pointer},
+	// 253: v1.PersistentVolumeClaimSpec
+	{"accessModes", "", 279, 0},
+	{"selector", "", 21, pointer},
+	{"resources", "", 280, always},
 	{"volumeName", "", 1, 0},
 	{"storageClassName", "", 1, pointer},
 	{"volumeMode", "", 1, pointer},
-	{"dataSource", "", 283, pointer},
-	{"dataSourceRef", "", 284, pointer},
+	{"dataSource", "", 281, pointer},
+	{"dataSourceRef", "", 282, pointer},
 	{"volumeAttributesClassName", "", 1, pointer},
-	// 256: v1.HTTPHeader
+	// 254: v1.HTTPHeader
 	{"name", "", 1, always},
 	{"value", "", 1, always},
-	// 257: v1.ContainerState
-	{"waiting", "", 285, pointer},
-	{"running", "", 286, pointer},
-	{"terminated", "", 287, pointer},
-	// 259: v1.ContainerUser
-	{"linux", "", 289, pointer},
-	// 261: v1.ContainerExtendedResourceRequest
+	// 255: v1.ContainerState
+	{"waiting", "", 283, pointer},
+	{"running", "", 284, pointer},
+	{"terminated", "", 285, pointer},
+	// 257: v1.ContainerUser
+	{"linux", "", 287, pointer},
+	// 259: v1.ContainerExtendedResourceRequest
 	{"containerName", "", 1, always},
 	{"resourceName", "", 1, always},
 	{"requestName", "", 1, always},
-	// 263: v1.PersistentVolumeClaimStatus
+	// 261: v1.PersistentVolumeClaimStatus
 	{"phase", "", 1, 0},
-	{"accessModes", "", 281, 0},
-	{"capacity", "", 73, 0},
-	{"conditions", "type", 291, merge},
-	{"allocatedResources", "", 73, 0},
-	{"allocatedResourceStatuses", "", 292, 0},
+	{"accessModes", "", 279, 0},
+	{"capacity", "", 71, 0},
+	{"conditions", "type", 289, merge},
+	{"allocatedResources", "", 71, 0},
+	{"allocatedResourceStatuses", "", 290, 0},
 	{"currentVolumeAttributesClassName", "", 1, pointer},
-	{"modifyVolumeStatus", "", 293, pointer},
-	// 264: v1.PodFailurePolicyRule
+	{"modifyVolumeStatus", "", 291, pointer},
+	// 262: v1.PodFailurePolicyRule
 	{"action", "", 1, always},
-	{"onExitCodes", "", 294, pointer},
-	{"onPodConditions", "", 295, 0},
-	// 265: v1.SuccessPolicyRule
+	{"onExitCodes", "", 292, pointer},
+	{"onPodConditions", "", 293, 0},
+	// 263: v1.SuccessPolicyRule
 	{"succeededIndexes", "", 1, pointer},
 	{"succeededCount", "", 3, pointer},
-	// 266: main.DeploymentConfigHook
+	// 264: main.DeploymentConfigHook
 	{"failurePolicy", "", 1, always},
-	{"execNewPod", "", 296, pointer},
-	{"tagImages", "", 297, 0},
-	// 267: main.DeploymentConfigImageChangeTrig
+	{"execNewPod", "", 294, pointer},
+	{"tagImages", "", 295, 0},
+	// 265: main.DeploymentConfigImageChangeTrig
 	{"automatic", "", 2, 0},
-	{"containerNames", "", 56, 0},
-	{"from", "", 225, always},
+	{"containerNames", "", 54, 0},
+	{"from", "", 223, always},
 	{"lastTriggeredImage", "", 1, 0},
-	// 268: main.DeploymentConfigCause
+	// 266: main.DeploymentConfigCause
 	{"type", "", 1, always},
-	{"imageTrigger", "", 298, pointer},
-	// 269: v1.NodeRuntimeHandlerFeatures
+	{"imageTrigger", "", 296, pointer},
+	// 267: v1.NodeRuntimeHandlerFeatures
 	{"recursiveReadOnlyMounts", "", 2, pointer},
 	{"userNamespaces", "", 2, pointer},
-	// 271: v1.PreferredSchedulingTerm
+	// 269: v1.PreferredSchedulingTerm
 	{"weight", "", 3, always},
-	{"preference", "", 299, always},
-	// 272: v1.PodAffinityTerm
-	{"labelSelector", "", 23, pointer},
-	{"namespaces", "", 56, 0},
+	{"preference", "", 297, always},
+	// 270: v1.PodAffinityTerm
+	{"labelSelector", "", 21, pointer},
+	{"namespaces", "", 54, 0},
 	{"topologyKey", "", 1, always},
-	{"namespaceSelector", "", 23, pointer},
-	{"matchLabelKeys", "", 56, 0},
-	{"mismatchLabelKeys", "", 56, 0},
-	// 273: v1.WeightedPodAffinityTerm
+	{"namespaceSelector", "", 21, pointer},
+	{"matchLabelKeys", "", 54, 0},
+	{"mismatchLabelKeys", "", 54, 0},
+	// 271: v1.WeightedPodAffinityTerm
 	{"weight", "", 3, always},
-	{"podAffinityTerm", "", 272, always},
-	// 275: v1.SecretProjection
+	{"podAffinityTerm", "", 270, always},
+	// 273: v1.SecretProjection
 	{"name", "", 1, inlined},
-	{"items", "", 193, 0},
+	{"items", "", 191, 0},
 	{"optional", "", 2, pointer},
-	// 276: v1.DownwardAPIProjection
-	{"items", "", 194, 0},
-	// 277: v1.ConfigMapProjection
+	// 274: v1.DownwardAPIProjection
+	{"items", "", 192, 0},
+	// 275: v1.ConfigMapProjection
 	{"name", "", 1, inlined},
-	{"items", "", 193, 0},
+	{"items", "", 191, 0},
 	{"optional", "", 2, pointer},
-	// 278: v1.ServiceAccountTokenProjection
+	// 276: v1.ServiceAccountTokenProjection
 	{"audience", "", 1, 0},
 	{"expirationSeconds", "", 4, pointer},
 	{"path", "", 1, always},
-	// 279: v1.ClusterTrustBundleProjection
+	// 277: v1.ClusterTrustBundleProjection
 	{"name", "", 1, pointer},
 	{"signerName", "", 1, pointer},
-	{"labelSelector", "", 23, pointer},
+	{"labelSelector", "", 21, pointer},
 	{"optional", "", 2, pointer},
 	{"path", "", 1, always},
-	// 280: v1.PodCertificateProjection
+	// 278: v1.PodCertificateProjection
 	{"signerName", "", 1, 0},
 	{"keyType", "", 1, 0},
 	{"maxExpirationSeconds", "", 3, pointer},
 	{"credentialBundlePath", "", 1, 0},
 	{"keyPath", "", 1, 0},
 	{"certificateChainPath", "", 1, 0},
-	{"userAnnotations", "", 54, 0},
-	// 282: v1.VolumeResourceRequirements
-	{"limits", "", 73, 0},
-	{"requests", "", 73, 0},
-	// 283: v1.TypedLocalObjectReference
+	{"userAnnotations", "", 52, 0},
+	// 280: v1.VolumeResourceRequirements
+	{"limits", "", 71, 0},
+	{"requests", "", 71, 0},
+	// 281: v1.TypedLocalObjectReference
 	{"apiGroup", "", 1, pointer | always},
 	{"kind", "", 1, always},
 	{"name", "", 1, always},
-	// 284: v1.TypedObjectReference
+	// 282: v1.TypedObjectReference
 	{"apiGroup", "", 1, pointer | always},
 	{"kind", "", 1, always},
 	{"name", "", 1, always},
 	{"namespace", "", 1, pointer},
-	// 285: v1.ContainerStateWaiting
+	// 283: v1.ContainerStateWaiting
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 286: v1.ContainerStateRunning
+	// 284: v1.ContainerStateRunning
 	{"startedAt", "", 7, always},
-	// 287: v1.ContainerStateTerminated
+	// 285: v1.ContainerStateTerminated
 	{"exitCode", "", 3, always},
 	{"signal", "", 3, 0},
 	{"reason", "", 1, 0},
@@ -1522,59 +1520,59 @@ var fieldTable = [...]FieldInfo{
 	{"startedAt", "", 7, always},
 	{"finishedAt", "", 7, always},
 	{"containerID", "", 1, 0},
-	// 288: v1.VolumeMountStatus
+	// 286: v1.VolumeMountStatus
 	{"name", "", 1, always},
 	{"mountPath", "", 1, always},
 	{"readOnly", "", 2, 0},
 	{"recursiveReadOnly", "", 1, pointer},
-	{"volumeStatus", "", 300, pointer},
-	// 289: v1.LinuxContainerUser
+	{"volumeStatus", "", 298, pointer},
+	// 287: v1.LinuxContainerUser
 	{"uid", "", 4, always},
 	{"gid", "", 4, always},
-	{"supplementalGroups", "", 173, 0},
-	// 290: v1.ResourceStatus
+	{"supplementalGroups", "", 171, 0},
+	// 288: v1.ResourceStatus
 	{"name", "", 1, always},
-	{"resources", "", 301, 0},
-	// 293: v1.ModifyVolumeStatus
+	{"resources", "", 299, 0},
+	// 291: v1.ModifyVolumeStatus
 	{"targetVolumeAttributesClassName", "", 1, 0},
 	{"status", "", 1, always},
-	// 294: v1.PodFailurePolicyOnExitCodesRequirement
+	// 292: v1.PodFailurePolicyOnExitCodesRequirement
 	{"containerName", "", 1, pointer},
 	{"operator", "", 1, always},
-	{"values", "", 274, always},
-	// 296: main.ExecNewPodHook
-	{"command", "", 56, always},
-	{"env", "", 81, 0},
+	{"values", "", 272, always},
+	// 294: main.ExecNewPodHook
+	{"command", "", 54, always},
+	{"env", "", 79, 0},
 	{"containerName", "", 1, always},
-	{"volumes", "", 56, 0},
-	// 298: main.DeploymentConfigImageTrigCauses
-	{"from", "", 225, always},
-	// 299: v1.NodeSelectorTerm
-	{"matchExpressions", "", 305, 0},
-	{"matchFields", "", 305, 0},
-	// 300: v1.VolumeStatus
-	{"image", "", 306, pointer},
-	// 302: v1.PersistentVolumeClaimCondition
+	{"volumes", "", 54, 0},
+	// 296: main.DeploymentConfigImageTrigCauses
+	{"from", "", 223, always},
+	// 297: v1.NodeSelectorTerm
+	{"matchExpressions", "", 303, 0},
+	{"matchFields", "", 303, 0},
+	// 298: v1.VolumeStatus
+	{"image", "", 304, pointer},
+	// 300: v1.PersistentVolumeClaimCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastProbeTime", "", 7, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 303: v1.PodFailurePolicyOnPodConditionsPattern
+	// 301: v1.PodFailurePolicyOnPodConditionsPattern
 	{"type", "", 1, always},
 	{"status", "", 1, always},
-	// 304: main.DeploymentConfigTagImg
+	// 302: main.DeploymentConfigTagImg
 	{"containerName", "", 1, always},
-	{"to", "", 225, always},
-	// 306: v1.ImageVolumeStatus
+	{"to", "", 223, always},
+	// 304: v1.ImageVolumeStatus
 	{"imageRef", "", 1, 0},
-	// 307: v1.ResourceHealth
+	// 305: v1.ResourceHealth
 	{"resourceID", "", 1, always},
 	{"health", "", 1, 0},
 	{"message", "", 1, pointer},
-	// 308: v1.NodeSelectorRequirement
+	// 306: v1.NodeSelectorRequirement
 	{"key", "", 1, always},
 	{"operator", "", 1, always},
-	{"values", "", 56, 0},
+	{"values", "", 54, 0},
 }

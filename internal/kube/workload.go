@@ -14,6 +14,12 @@ import (
 const (
 	// CodeNoTemplate: a workload has no pod template where its kind keeps it.
 	CodeNoTemplate = "IGF0101"
+	// CodeWrongType: a value that the type of its field cannot hold.
+	CodeWrongType = "IGF0102"
+	// CodeUnquoted: a number or boolean where a string is wanted.
+	CodeUnquoted = "IGF0103"
+	// CodeFieldCase: a key that is a field but for upper and lower case.
+	CodeFieldCase = "IGF0104"
 )
 
 // Workload is an object that makes pods.
