@@ -82,22 +82,33 @@ func DefaultInjection(o Injection) (config, mesh, values []byte, err error) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	data := func(file, key string) []byte {
-		var doc *source.Document
-		if err != nil {
-			return nil
-		}
-		if doc, err = source.NewReader(file, strings.NewReader(out.Get(file))).Next(); err != nil {
-			return nil
-		}
+	inject, err := data(out, injector, "config", "values")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	istioData, err := data(out, istio, "mesh")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return inject[0], istioData[0], inject[1], nil
+}
+
+// data reads keys of a rendered ConfigMap.
+func data(out *chart.Output, file string, keys ...string) ([][]byte, error) {
+	text, _, _ := strings.Cut(out.Get(file), "\n---\n")
+	doc, err := source.Parse(source.NewText(file, []byte(text)))
+	if err != nil {
+		return nil, fmt.Errorf("reading the rendered chart: %w", err)
+	}
+	values := make([][]byte, len(keys))
+	for i, key := range keys {
 		n := doc.Root.Get("data", key)
 		if n.Kind() != source.String {
-			err = fmt.Errorf("reading %s: no data under %s", file, key)
+			return nil, fmt.Errorf("reading the rendered chart: %s has no data under %s", file, key)
 		}
-		return []byte(n.Str())
+		values[i] = []byte(n.Str())
 	}
-	config, values, mesh = data(injector, "config"), data(injector, "values"), data(istio, "mesh")
-	return config, mesh, values, err
+	return values, nil
 }
 
 func (o *Injection) fill() {
