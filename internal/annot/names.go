@@ -112,6 +112,7 @@ const (
 	OperatorComponent          = "operator.istio.io/component"
 	OperatorManaged            = "operator.istio.io/managed"
 	OperatorVersion            = "operator.istio.io/version"
+	PodSecurityEnforce         = "pod-security.kubernetes.io/enforce"
 	PodTemplateHash            = "pod-template-hash"
 	RolloutsPodTemplateHash    = "rollouts-pod-template-hash"
 	SecurityTLSMode            = "security.istio.io/tlsMode"

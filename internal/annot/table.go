@@ -509,6 +509,11 @@ var keys = [...]Key{
 		Doc: "Tells the version of the operator that made the object.",
 	},
 	{
+		Name: PodSecurityEnforce, Kind: Label, Stage: External, Scope: Namespace,
+		Doc:  "Names the Pod Security level that Kubernetes enforces in the namespace.",
+		Form: "write privileged, baseline or restricted",
+	},
+	{
 		Name: PodTemplateHash, Kind: Label, Stage: External, Scope: Pod, Set: ByMesh,
 		Doc: "Tells the pods of a Deployment which of its ReplicaSets they belong to.",
 	},

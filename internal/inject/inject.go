@@ -49,6 +49,14 @@ type Request struct {
 	Explain bool
 }
 
+// getenv is Getenv with everything unset where there is none.
+func (r *Request) getenv(name string) string {
+	if r.Getenv == nil {
+		return ""
+	}
+	return r.Getenv(name)
+}
+
 // Verdict is the outcome of a decision.
 type Verdict uint8
 
@@ -83,6 +91,8 @@ type Decision struct {
 	// Message says it to a person: "host networking is on".
 	Message string
 	Rules   []Consulted
+	// Diagnostics are findings that the rules made on the way.
+	Diagnostics diag.List
 }
 
 // Result is what Engine.Run returns.
@@ -95,4 +105,6 @@ type Result struct {
 	// Diagnostics are findings about the pod, its annotations and the
 	// configuration; if one is an error, nothing was injected.
 	Diagnostics diag.List
+
+	request *source.Node // Request.Pod
 }

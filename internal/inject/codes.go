@@ -1,0 +1,27 @@
+package inject
+
+// Codes of this package's findings; diag holds the table of them.
+const (
+	CodeInjectValue   = "IGF0601" // sidecar.istio.io/inject that is neither true nor false
+	CodeStatusGarbage = "IGF0602" // a status annotation that cannot be read
+	CodeOverrides     = "IGF0603" // an overrides annotation that cannot be read
+	CodeNoTemplate    = "IGF0604" // a template that the configuration does not have
+	CodeOverlay       = "IGF0605" // a rendered template that is no part of a pod
+	CodeStructure     = "IGF0606" // an annotation's text that changes the rendered structure
+	CodeVolumeClash   = "IGF0607" // a volume of the pod's that a template has too
+	CodeProbeLeft     = "IGF0608" // a probe that is left alone
+	CodeScrapeTargets = "IGF0609" // a list of metrics ports that cannot be read
+	CodeScrapePort    = "IGF0610" // a metrics port that cannot be scraped
+	CodeResources     = "IGF0611" // default resources lost to one annotation
+	CodeLabelValue    = "IGF0612" // a label made by injection that is not valid
+	CodeNotNative     = "IGF0613" // a template without native sidecar
+	CodeMount         = "IGF0614" // a mount of the sidecar without a volume
+	CodePullSecrets   = "IGF0615" // pull secrets that hide the service account's
+	CodePodSecurity   = "IGF0616" // a sidecar that the namespace's Pod Security forbids
+	CodePlaceholder   = "IGF0617" // image auto that stays
+	CodePort          = "IGF0618" // a port that the sidecar needs
+	CodeProxyUser     = "IGF0619" // an application that runs as the sidecar's user
+	CodeProxyImage    = "IGF0620" // a sidecar with an image of the pod's own
+	CodeDNSPolicy     = "IGF0621" // a DNS policy that may hide the control plane
+	CodeProbeMoved    = "IGF0622" // a probe that becomes another kind
+)

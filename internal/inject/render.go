@@ -1,0 +1,312 @@
+package inject
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+
+	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
+
+	"github.com/ingraft/ingraft/internal/annot"
+	"github.com/ingraft/ingraft/internal/config"
+	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/kube"
+	"github.com/ingraft/ingraft/internal/source"
+	"github.com/ingraft/ingraft/internal/tmpl"
+)
+
+// templates holds the templates of a configuration, each parsed when it is
+// asked for first: a configuration has eight or so, and most pods want one.
+type templates struct {
+	list []*lazyTemplate // sorted by name, as in the configuration
+}
+
+type lazyTemplate struct {
+	name string
+	text *source.Text
+	once sync.Once
+	t    *tmpl.Template
+	bad  *diag.Diagnostic
+}
+
+func (l *lazyTemplate) parse() (*tmpl.Template, *diag.Diagnostic) {
+	l.once.Do(func() { l.t, l.bad = tmpl.Parse(l.name, l.text) })
+	return l.t, l.bad
+}
+
+func newTemplates(cfg *config.Injection) templates {
+	var ts templates
+	for _, t := range cfg.Templates {
+		ts.list = append(ts.list, &lazyTemplate{name: t.Name, text: t.Text})
+	}
+	return ts
+}
+
+// check parses all templates.
+func (ts *templates) check() diag.List {
+	var findings diag.List
+	for _, l := range ts.list {
+		if _, bad := l.parse(); bad != nil {
+			findings = append(findings, bad)
+		}
+	}
+	return findings
+}
+
+func (ts *templates) find(name string) *lazyTemplate {
+	for _, l := range ts.list {
+		if l.name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+func (ts *templates) names() string {
+	names := make([]string, len(ts.list))
+	for i, l := range ts.list {
+		names[i] = l.name
+	}
+	return strings.Join(names, ", ")
+}
+
+// selected returns the templates of a pod: those that its annotation names,
+// else the configuration's; aliases stand for lists of templates, and are not
+// looked up again in those.
+func (e *Engine) selected(pod *source.Node) ([]*tmpl.Template, *diag.Diagnostic) {
+	asked := e.config.DefaultTemplates
+	var at source.Span
+	if n := annotation(pod, annot.InjectTemplates); n != nil {
+		asked, at = strings.Split(n.Scalar(), ","), n.Span()
+		for i, name := range asked {
+			asked[i] = strings.TrimSpace(name)
+		}
+	}
+	list := make([]*tmpl.Template, 0, len(asked))
+	for _, name := range asked {
+		names := []string{name}
+		if alias, ok := e.config.Aliases[name]; ok {
+			names = alias
+		}
+		for _, name := range names {
+			l := e.templates.find(name)
+			if l == nil {
+				return nil, &diag.Diagnostic{
+					Code: CodeNoTemplate, Severity: diag.Error, Span: at,
+					Message: "the injection configuration has no template " + strconv.Quote(name),
+					Fix:     nearestFix(name, e.templates.list) + "it has " + e.templates.names(),
+				}
+			}
+			t, bad := l.parse()
+			if bad != nil {
+				return nil, bad
+			}
+			list = append(list, t)
+		}
+	}
+	return list, nil
+}
+
+func nearestFix(name string, list []*lazyTemplate) string {
+	names := make([]string, len(list))
+	for i, l := range list {
+		names[i] = l.name
+	}
+	if near := diag.Nearest(name, names); near != "" {
+		return "did you mean " + near + "? "
+	}
+	return ""
+}
+
+// overlay is what a template makes of a pod.
+type overlay struct {
+	name string
+	root *source.Node
+}
+
+// data returns what templates see of a pod, the pod itself aside.
+func (in *injection) data() tmpl.Data {
+	e, r := in.engine, in.request
+	annotations := in.user.Get("metadata", "annotations")
+	d := tmpl.Data{
+		ProxyConfig:              in.proxy,
+		MeshConfig:               e.mesh.Config,
+		Values:                   e.values.Map,
+		Revision:                 r.Revision,
+		NativeSidecars:           in.native,
+		ProxyImage:               e.settings.sidecarImage(in.proxy.GetImage().GetImageType(), annotations),
+		ProxyInitImage:           e.settings.redirectImage(annotations),
+		InboundTrafficPolicyMode: inboundPolicy(e.mesh.Config),
+		CompliancePolicy:         r.getenv("COMPLIANCE_POLICY"),
+	}
+	d.TypeMeta.Kind, d.TypeMeta.APIVersion = r.Owner.Kind, r.Owner.APIVersion
+	d.DeploymentMeta.Name, d.DeploymentMeta.Namespace = r.Owner.Name, r.Owner.Namespace
+	d.ProxyUID, d.ProxyGID = proxyIDs(r.Namespace)
+	return d
+}
+
+func inboundPolicy(mesh *meshv1alpha1.MeshConfig) string {
+	if mesh.GetInboundTrafficPolicy().GetMode() == meshv1alpha1.MeshConfig_InboundTrafficPolicy_LOCALHOST {
+		return "localhost"
+	}
+	return "passthrough"
+}
+
+func (in *injection) env() tmpl.Env {
+	return tmpl.Env{Getenv: in.request.getenv, Now: in.request.Now}
+}
+
+// render makes the overlays of a pod.
+func (in *injection) render() ([]overlay, *diag.Diagnostic) {
+	list, bad := in.engine.selected(in.request.Pod)
+	if bad != nil {
+		return nil, bad
+	}
+	seen := reinserted(in.user, &in.was)
+	overlays := make([]overlay, 0, len(list))
+	for _, t := range list {
+		data := in.data()
+		if bad := data.SetPod(seen, t.Needs()); bad != nil {
+			return nil, bad
+		}
+		if data.ObjectMeta.Namespace == "" {
+			data.ObjectMeta.Namespace = in.request.NamespaceName
+		}
+		out, bad := t.Render(&data, in.env(), nil)
+		if bad != nil {
+			return nil, bad
+		}
+		root, bad := in.read(t, &data, out)
+		if bad != nil {
+			return nil, bad
+		}
+		overlays = append(overlays, overlay{t.Name(), root})
+	}
+	return overlays, nil
+}
+
+// reinserted returns the pod as templates see it: with the saved containers
+// that the pod lacks. (After an earlier injection was stripped they are there.)
+func reinserted(pod *source.Node, was *earlier) *source.Node {
+	for _, part := range [...]struct {
+		list  string
+		saved []*source.Node
+	}{{listContainers, was.saved.containers}, {listInitContainers, was.saved.initContainers}} {
+		items := specList(pod, part.list)
+		for _, c := range part.saved {
+			if c, _ := findContainer(pod, nameOf(c)); c == nil {
+				items = append(items[:len(items):len(items)], part.saved[find(part.saved, nameOf(c))])
+			}
+		}
+		pod = withSpecList(pod, part.list, items)
+	}
+	return pod
+}
+
+// read parses what a template made, and checks that it is part of a pod and
+// that no text of the pod's has changed its shape.
+func (in *injection) read(t *tmpl.Template, data *tmpl.Data, out []byte) (*source.Node, *diag.Diagnostic) {
+	doc, err := source.Parse(source.NewText("", out))
+	var root *source.Node
+	var failure, where string
+	switch {
+	case err != nil:
+		var syntax *source.SyntaxError
+		failure = "is not YAML: " + err.Error()
+		if errors.As(err, &syntax) {
+			failure, where = "is not YAML: "+syntax.Message, renderedLine(out, syntax.Span.Start)
+		}
+	case doc.Root.Kind() != source.Map && !doc.Root.IsNull():
+		failure = "is no object"
+	default:
+		if findings := strictly.Check(doc.Root, kube.TypePod); findings.HasErrors() {
+			failure = "is no part of a pod: " + findings[0].Message
+			if findings[0].Span.IsValid() {
+				where = renderedLine(out, findings[0].Span.Start)
+			}
+		} else {
+			root = doc.Root
+		}
+	}
+	if bad := in.engine.checkTexts(in, t, data, root); bad != nil {
+		return nil, bad
+	}
+	if failure != "" {
+		return nil, &diag.Diagnostic{
+			Code: CodeOverlay, Severity: diag.Error, Span: source.Span{Text: t.Text()},
+			Message: "what template " + strconv.Quote(t.Name()) + " makes of this pod " + failure + where,
+		}
+	}
+	return root, nil
+}
+
+// renderedLine quotes the line of a rendering.
+func renderedLine(out []byte, at int) string {
+	at = min(max(at, 0), len(out))
+	start := bytes.LastIndexByte(out[:at], '\n') + 1
+	line, _, _ := bytes.Cut(out[start:], []byte("\n"))
+	if line = bytes.TrimSpace(line); len(line) == 0 {
+		return ""
+	}
+	return " (at " + strconv.Quote(string(line[:min(len(line), 80)])) + ")"
+}
+
+// merge applies overlays to the user's pod, and to an empty one.
+func (in *injection) merge(overlays []overlay) (*source.Node, *diag.Diagnostic) {
+	in.templates = source.NewMap()
+	for i, o := range overlays {
+		if find(specList(in.templates, listInitContainers), proxyContainer) >= 0 {
+			// A native sidecar is there: this template's sidecar is the same one.
+			o.root = oneProxy(o.root, listInitContainers)
+		}
+		overlays[i] = o
+		below, above, _ := settleVolumes(in.templates, o.root, never)
+		merged, err := kube.Merge(below, above, kube.TypePod)
+		if err != nil {
+			return nil, mergeFinding(err, source.Span{}, "template "+strconv.Quote(o.name))
+		}
+		in.templates = merged
+	}
+	if in.was.injected {
+		in.user = dropStale(in.user, in.templates, &in.was)
+	}
+	in.keptPullSecrets = shared(in.user, in.templates, listPullSecrets, in.was.pullSecrets, in.was.keptPullSecrets)
+
+	pod := in.user
+	for _, o := range overlays {
+		if find(specList(in.templates, listInitContainers), proxyContainer) >= 0 {
+			pod = oneProxy(pod, listInitContainers)
+		} else if find(specList(in.templates, listContainers), proxyContainer) >= 0 {
+			pod = oneProxy(pod, listContainers)
+		}
+		below, above, clashes := settleVolumes(pod, o.root, in.isUsersVolume)
+		for _, c := range clashes {
+			*in.findings = append(*in.findings, c.finding(o.name))
+			in.keptVolumes = append(in.keptVolumes, nameOf(c.users))
+		}
+		merged, err := kube.Merge(below, above, kube.TypePod)
+		if err != nil {
+			return nil, mergeFinding(err, source.Span{}, "template "+strconv.Quote(o.name))
+		}
+		pod = merged
+	}
+	return pod, nil
+}
+
+func never(string) bool { return false }
+
+// isUsersVolume tells whether a volume of the pod's is the user's own, and not
+// left by an earlier injection.
+func (in *injection) isUsersVolume(name string) bool {
+	return find(specList(in.user, listVolumes), name) >= 0 &&
+		(!contains(in.was.volumes, name) || contains(in.was.keptVolumes, name))
+}
+
+func mergeFinding(err error, at source.Span, what string) *diag.Diagnostic {
+	return &diag.Diagnostic{
+		Code: CodeOverlay, Severity: diag.Error, Span: at,
+		Message: what + " cannot be merged into the pod: " + err.Error(),
+	}
+}

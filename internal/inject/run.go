@@ -1,0 +1,93 @@
+package inject
+
+import (
+	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/kube"
+	"github.com/ingraft/ingraft/internal/source"
+)
+
+// injection is one run of the engine on a pod.
+type injection struct {
+	finishing
+	was    earlier
+	native bool
+}
+
+// Run decides on a request, and injects where the decision says so. The
+// request stays as it is.
+func (e *Engine) Run(r *Request) *Result {
+	res := &Result{Pod: r.Pod, request: r.Pod, Decision: e.Decide(r)}
+	res.Diagnostics = append(res.Diagnostics, checkTypes(r)...)
+	if res.Diagnostics.HasErrors() {
+		return res
+	}
+	res.Diagnostics = append(res.Diagnostics, res.Decision.Diagnostics...)
+	in := injection{native: e.nativeSidecars(r)}
+	in.finishing = finishing{engine: e, request: r, was: &in.was, findings: &res.Diagnostics, env: e.proxyEnv(r)}
+	if res.Decision.Verdict == Skip {
+		res.Diagnostics = append(res.Diagnostics, advisePlaceholder(&in, r.Pod)...)
+		return res
+	}
+	pod := in.run()
+	if pod != nil && !res.Diagnostics.HasErrors() {
+		res.Pod = pod
+	}
+	return res
+}
+
+// run returns the injected pod; where it cannot, there is an error among the
+// findings.
+func (in *injection) run() *source.Node {
+	e, r := in.engine, in.request
+	pod := kube.Normalize(r.Pod, kube.TypePod)
+	add := func(list ...*diag.Diagnostic) bool {
+		*in.findings = append(*in.findings, list...)
+		return in.findings.HasErrors()
+	}
+	if add(checkAnnotations(pod)...) {
+		return nil
+	}
+	var findings diag.List
+	if in.proxy, findings = e.proxyConfig(r); add(findings...) {
+		return nil
+	}
+	in.user, in.was, findings = strip(pod)
+	if add(findings...) {
+		return nil
+	}
+	if onOpenShift(r) {
+		in.user = dropAssignedUser(in.user)
+	}
+	overlays, bad := in.render()
+	if bad != nil {
+		add(bad)
+		return nil
+	}
+	pod, bad = in.merge(overlays)
+	if bad == nil {
+		pod, bad = applyOverrides(&in.finishing, pod)
+	}
+	if bad != nil {
+		add(bad)
+		return nil
+	}
+	for _, s := range e.gen.steps {
+		pod = s.do(&in.finishing, pod)
+	}
+	for i := range advices {
+		add(advices[i].give(in, pod)...)
+	}
+	return pod
+}
+
+// nativeSidecars tells whether the proxy is to be a native sidecar, where the
+// pod does not say.
+func (e *Engine) nativeSidecars(r *Request) bool {
+	switch r.getenv("ENABLE_NATIVE_SIDECARS") {
+	case "", "auto":
+		return r.NativeSidecars
+	case "true":
+		return true
+	}
+	return false
+}

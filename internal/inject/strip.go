@@ -1,0 +1,205 @@
+package inject
+
+import (
+	"strings"
+
+	"github.com/ingraft/ingraft/internal/annot"
+	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/source"
+)
+
+// Injecting again starts from the pod as it was before: what the status
+// annotation says an earlier injection added is taken out first, and what it
+// changed and left a record of is put back. The mesh's injector does that for
+// what templates see, but merges into the pod as it comes, so that remains of
+// the earlier configuration stay (I-20, I-22).
+
+// earlier is what is known of an earlier injection of a pod.
+type earlier struct {
+	status
+	injected bool      // a status annotation is there
+	saved    overrides // what the user wrote in place of injected containers
+}
+
+// strip returns the pod as it was before an earlier injection, and what that
+// injection said about itself. The volumes and pull secrets that it added stay
+// for now: see dropStale.
+func strip(pod *source.Node) (*source.Node, earlier, diag.List) {
+	var (
+		was      earlier
+		findings diag.List
+	)
+	if n := annotation(pod, annot.ProxyOverrides); n != nil {
+		var bad *diag.Diagnostic
+		if was.saved, bad = parseOverrides(n); bad != nil {
+			return pod, was, diag.List{bad}
+		}
+	}
+	n := annotation(pod, annot.SidecarStatus)
+	if n == nil {
+		return pod, was, nil
+	}
+	was.injected = true
+	var err error
+	if was.status, err = parseStatus(n.Scalar()); err != nil {
+		was.status = guessStatus(pod)
+		findings = append(findings, &diag.Diagnostic{
+			Code: CodeStatusGarbage, Severity: diag.Warning, Span: n.Span(),
+			Message: "annotation " + annot.SidecarStatus + " cannot be read: " + err.Error() + "; it is written anew",
+			Fix:     "remove the annotation, which is injection's own",
+		})
+	}
+	proxy, _ := findContainer(pod, proxyContainer)
+	if proxy != nil && (contains(was.containers, proxyContainer) || contains(was.initContainers, proxyContainer)) {
+		pod = restoreProbes(pod, proxy)
+		pod = restorePrometheus(pod, proxy)
+	}
+	pod = restoreContainers(pod, &was)
+	pod = withoutAnnotations(pod, func(name string) bool { return name == annot.SidecarStatus || name == annot.ProxyOverrides })
+	return pod, was, findings
+}
+
+// guessStatus tells what was injected into a pod whose status annotation
+// cannot be read: the containers of the shipped templates, where they are
+// evidently not the user's.
+func guessStatus(pod *source.Node) status {
+	var s status
+	for _, c := range specList(pod, listContainers) {
+		if looksInjected(c) {
+			s.containers = append(s.containers, nameOf(c))
+		}
+	}
+	for _, c := range specList(pod, listInitContainers) {
+		if looksInjected(c) {
+			s.initContainers = append(s.initContainers, nameOf(c))
+		}
+	}
+	return s
+}
+
+func looksInjected(c *source.Node) bool {
+	switch nameOf(c) {
+	case proxyContainer:
+		_, has := variable(c, "ISTIO_META_APP_CONTAINERS")
+		return has
+	case initContainer, validationContainer:
+		args := c.Get("args").Items()
+		return len(args) > 0 && args[0].Scalar() == "istio-iptables"
+	}
+	return false
+}
+
+// restoreContainers removes the containers that were injected. One that the
+// user had too comes back as the user wrote it, in its place; the user's
+// istio-proxy comes back among containers, from where native mode moves it
+// again.
+func restoreContainers(pod *source.Node, was *earlier) *source.Node {
+	back := was.saved
+	for _, part := range [...]struct {
+		list     string
+		injected []string
+		saved    []*source.Node
+	}{
+		{listInitContainers, was.initContainers, back.initContainers},
+		{listContainers, was.containers, back.containers},
+	} {
+		items := specList(pod, part.list)
+		kept := make([]*source.Node, 0, len(items)+1)
+		for _, c := range items {
+			if !contains(part.injected, nameOf(c)) {
+				kept = append(kept, c)
+				continue
+			}
+			if i := find(part.saved, nameOf(c)); i >= 0 && !movesToContainers(part.list, c) {
+				kept = append(kept, restoredOverride(part.saved[i]))
+			}
+		}
+		if i := find(back.initContainers, proxyContainer); i >= 0 && part.list == listContainers &&
+			contains(was.initContainers, proxyContainer) && find(kept, proxyContainer) < 0 {
+			kept = append(kept, restoredOverride(back.initContainers[i]))
+		}
+		pod = withSpecList(pod, part.list, kept)
+	}
+	return pod
+}
+
+func movesToContainers(list string, c *source.Node) bool {
+	return list == listInitContainers && nameOf(c) == proxyContainer
+}
+
+// restoredOverride gives a saved container its image again: image is a
+// required field, and "auto" is not saved.
+func restoredOverride(c *source.Node) *source.Node {
+	if c.Get("image").Scalar() != "" {
+		return c
+	}
+	return c.With("image", source.NewString(autoImage))
+}
+
+// dropStale removes the volumes and pull secrets of an earlier injection that
+// the templates do not add any more. A volume that a container still mounts
+// stays, and what the user had too.
+func dropStale(pod, templates *source.Node, was *earlier) *source.Node {
+	stale := func(list string, names, kept []string) *source.Node {
+		added := specList(templates, list)
+		items := specList(pod, list)
+		var rest []*source.Node
+		for _, item := range items {
+			name := nameOf(item)
+			if !contains(names, name) || contains(kept, name) || find(added, name) >= 0 ||
+				list == listVolumes && isMounted(pod, name) {
+				rest = append(rest, item)
+			}
+		}
+		return withSpecList(pod, list, rest)
+	}
+	pod = stale(listVolumes, was.volumes, was.keptVolumes)
+	return stale(listPullSecrets, was.pullSecrets, was.keptPullSecrets)
+}
+
+func isMounted(pod *source.Node, volume string) bool {
+	for _, list := range [...]string{listContainers, listInitContainers} {
+		for _, c := range specList(pod, list) {
+			for _, mounts := range [...]string{"volumeMounts", "volumeDevices"} {
+				if find(c.Get(mounts).Items(), volume) >= 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// restorePrometheus puts back the scrape annotations that the metrics merge
+// moved into a variable of the proxy.
+func restorePrometheus(pod, proxy *source.Node) *source.Node {
+	annotations := pod.Get("metadata", "annotations")
+	if annotations.Get(annot.PrometheusPath).Scalar() != mergedMetricsPath || annotations.Get(annot.PrometheusScrape).Scalar() != "true" {
+		return pod // not what the merge wrote
+	}
+	pod = withoutAnnotations(pod, func(name string) bool {
+		return name == annot.PrometheusPath || name == annot.PrometheusScrape || name == annot.PrometheusPort
+	})
+	saved, _ := variable(proxy, envPrometheus)
+	config, err := parseJSON(saved)
+	if err != nil {
+		return pod
+	}
+	put := func(name, value string) {
+		if value != "" {
+			pod = withAnnotation(pod, name, value)
+		}
+	}
+	put(annot.PrometheusScrape, config.Get("scrape").Str())
+	if targets := config.Get("targets").Items(); len(targets) > 0 {
+		list := make([]string, len(targets))
+		for i, t := range targets {
+			list[i] = t.Get("port").Str() + ":" + t.Get("path").Str()
+		}
+		put(annot.PrometheusScrapeTargets, strings.Join(list, ","))
+		return pod
+	}
+	put(annot.PrometheusPath, config.Get("path").Str())
+	put(annot.PrometheusPort, config.Get("port").Str())
+	return pod
+}
