@@ -84,6 +84,9 @@ func resolveNumber(n *Node, s string) {
 	if c := s[len(s)-1]; c > '9' && c != '_' && (c|0x20 < 'a' || c|0x20 > 'f') {
 		return // 100m, 1Gi: no number ends like that
 	}
+	if rest := skipSign(s); rest == "" || rest[0] > '9' && rest[0] != '_' {
+		return // --verbose, -x
+	}
 	// The usual case: decimal digits.
 	i := 0
 	if s[0] == '-' {
