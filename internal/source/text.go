@@ -38,8 +38,8 @@ type Text struct {
 
 	// line is the number of lines before Data in the named input.
 	line int
-	// within maps an offset of Data to the enclosing text, for embedded texts.
-	within func(off int) Pos
+	// outer maps an offset of Data to the enclosing text, for embedded texts.
+	outer func(off int) (*Text, int)
 
 	once   sync.Once
 	starts []int // offset of the first byte of each line
@@ -67,8 +67,9 @@ func (t *Text) Pos(off int) Pos {
 	if t == nil {
 		return Pos{}
 	}
-	if t.within != nil {
-		return t.within(off)
+	if t.outer != nil {
+		t, off = t.outer(off)
+		return t.Pos(off)
 	}
 	t.index()
 	off = min(max(off, 0), len(t.Data))
