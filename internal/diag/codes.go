@@ -139,6 +139,16 @@ var codes = [...]Code{
 		"The sidecar finds the control plane by a name of the cluster's DNS, which the pod's policy may not ask."},
 	{"IGF0622", Info, "probe that becomes a request to the agent",
 		"The agent answers the kubelet over HTTP and asks the application the way that the probe said."},
+	{"IGF0623", Warning, "annotation or label that the mesh does not have",
+		"The name looks like one of the mesh's, but is none. Most often it is misspelt; it has no effect."},
+	{"IGF0624", Warning, "annotation or label value of another form",
+		"The mesh reads values of another form from this annotation or label, and takes this one for not set, or passes it on unread."},
+	{"IGF0625", Warning, "key of a user volume that does not exist",
+		"The annotation describes a volume or a mount with a key that Kubernetes does not have. Kubernetes ignores it, so that the volume is empty."},
+	{"IGF0626", Warning, "container of an earlier injection that stays",
+		"The status of the pod says that injection added the container, but no template makes it now. It stays, since it could be the user's."},
+	{"IGF0627", Error, "annotation that makes a template fail",
+		"The template reads the annotation, and cannot do anything with a value of this form."},
 }
 
 // Codes returns the table of ingraft's own codes, sorted by ID. It must not be

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingraft/ingraft/internal/annot"
 	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/kube"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -17,10 +18,13 @@ type advice struct {
 }
 
 var advices = [...]advice{
+	{"names", adviseNames},
 	{"resources", adviseResources},
 	{"labels", adviseLabels},
 	{"native sidecar", adviseNative},
+	{"user volumes", adviseUserVolumes},
 	{"mounts", adviseMounts},
+	{"stale containers", adviseStale},
 	{"pull secrets", advisePullSecrets},
 	{"pod security", advisePodSecurity},
 	{"placeholder image", advisePlaceholder},
@@ -39,6 +43,100 @@ func note(code string, at source.Span, message, fix string) *diag.Diagnostic {
 }
 
 func quote(s string) string { return strconv.Quote(s) }
+
+// adviseNames finds annotations and labels that look like the mesh's and are
+// none of them, and values of another form than the mesh reads (I-46).
+func adviseNames(in *injection, _ *source.Node) diag.List {
+	var list diag.List
+	for _, part := range [...]struct {
+		key  string
+		kind annot.Kind
+	}{{"annotations", annot.Annotation}, {"labels", annot.Label}} {
+		for _, f := range in.request.Pod.Get("metadata", part.key).Fields() {
+			if !annot.IsMesh(f.Key) || f.Value.IsNull() {
+				continue
+			}
+			k, known := annot.Lookup(part.kind, f.Key)
+			switch {
+			case !known:
+				fix := ""
+				if near := annot.Nearest(part.kind, f.Key); near != "" {
+					fix = "did you mean " + near + "?"
+				}
+				list = append(list, warn(CodeUnknownName, f.KeySpan,
+					"the mesh has no "+part.kind.String()+" "+f.Key+": it has no effect", fix))
+			case f.Key == annot.SidecarInject || k.Refused || k.Set == annot.ByMesh:
+				// Judged elsewhere, or written by the mesh.
+			default:
+				if wrong := k.Check(f.Value.Scalar()); wrong != "" {
+					list = append(list, warn(CodeValueForm, f.Value.Span(), part.kind.String()+" "+f.Key+" "+wrong, k.Form))
+				}
+			}
+		}
+	}
+	return list
+}
+
+// adviseUserVolumes finds keys of user volumes and mounts that Kubernetes does
+// not know (I-45: a misspelt source makes an empty volume).
+func adviseUserVolumes(in *injection, _ *source.Node) diag.List {
+	var list diag.List
+	for _, part := range [...]struct {
+		name string
+		typ  kube.Type
+	}{{annot.SidecarUserVolume, kube.TypeVolume}, {annot.SidecarUserVolumeMount, kube.TypeVolumeMount}} {
+		n := annotation(in.user, part.name)
+		if n == nil {
+			continue
+		}
+		root, err := parseJSON(n.Scalar())
+		if err != nil {
+			continue // the template says so, if it reads it
+		}
+		for _, item := range root.Fields() {
+			for _, f := range item.Value.Fields() {
+				if part.typ.Field(f.Key) == nil {
+					list = append(list, warn(CodeUserVolume, n.Span(),
+						"annotation "+part.name+": "+quote(item.Key)+" has "+quote(f.Key)+", which is no field of a "+part.typ.Name()+" and is ignored",
+						nearestField(f.Key, part.typ)))
+				}
+			}
+		}
+	}
+	return list
+}
+
+func nearestField(key string, typ kube.Type) string {
+	var names []string
+	for _, f := range typ.Fields() {
+		names = append(names, f.Name)
+	}
+	if near := diag.Nearest(key, names); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return ""
+}
+
+// adviseStale finds containers that an earlier injection added, that no
+// template makes any more, and that might be the user's for all that is known.
+func adviseStale(in *injection, _ *source.Node) diag.List {
+	var list diag.List
+	for _, part := range [...]struct {
+		list  string
+		added []string
+	}{{listContainers, in.was.containers}, {listInitContainers, in.was.initContainers}} {
+		for _, c := range specList(in.user, part.list) {
+			name := nameOf(c)
+			if contains(part.added, name) && !isMeshContainer(name) && find(specList(in.templates, part.list), name) < 0 &&
+				find(in.was.saved.containers, name) < 0 && find(in.was.saved.initContainers, name) < 0 {
+				list = append(list, warn(CodeStale, c.Span(),
+					"container "+quote(name)+" was added by an earlier injection, and no template makes it any more: it stays",
+					"remove the container if it is not yours"))
+			}
+		}
+	}
+	return list
+}
 
 // resourceAnnotations are the annotations that set the proxy's resources, with
 // the place of each in a container's resources.

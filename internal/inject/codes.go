@@ -24,4 +24,9 @@ const (
 	CodeProxyImage    = "IGF0620" // a sidecar with an image of the pod's own
 	CodeDNSPolicy     = "IGF0621" // a DNS policy that may hide the control plane
 	CodeProbeMoved    = "IGF0622" // a probe that becomes another kind
+	CodeUnknownName   = "IGF0623" // an annotation or label that looks like the mesh's
+	CodeValueForm     = "IGF0624" // a value of another form than the mesh reads
+	CodeUserVolume    = "IGF0625" // a key of a user volume that does not exist
+	CodeStale         = "IGF0626" // a container of an earlier injection that stays
+	CodeAnnotation    = "IGF0627" // an annotation that makes a template fail
 )

@@ -113,6 +113,9 @@ func applyOverrides(f *finishing, pod *source.Node) (*source.Node, *diag.Diagnos
 				c = c.Without("image")
 			}
 			*part.used = append(*part.used, c)
+			if part.list == listContainers && name == proxyContainer {
+				c = classicProxy(c)
+			}
 			overlay := source.NewMap(source.F("spec", source.NewMap(source.F(part.list, source.NewList(c)))))
 			merged, err := kube.Merge(pod, overlay, kube.TypePod)
 			if err != nil {
@@ -134,13 +137,10 @@ func userContainer(user *source.Node, list string, saved []*source.Node, name st
 		return saved[i]
 	}
 	c, at := findContainer(user, name)
-	switch {
-	case c == nil || list == listInitContainers || at.list == list:
-		return c
-	case name == proxyContainer:
-		return c.Without("restartPolicy") // see oneProxy
+	if list == listContainers && at.list != list && name != proxyContainer {
+		return nil
 	}
-	return nil
+	return c
 }
 
 // alignUser makes the redirection know the user that the user's own
@@ -207,16 +207,23 @@ func oneProxy(pod *source.Node, list string) *source.Node {
 	if list == from {
 		from = listInitContainers
 	}
-	items := specList(pod, from)
-	at := find(items, proxyContainer)
-	if at < 0 || find(specList(pod, list), proxyContainer) >= 0 {
-		return pod
+	items, into := specList(pod, from), specList(pod, list)
+	if at := find(items, proxyContainer); at >= 0 && find(into, proxyContainer) < 0 {
+		into = append(into[:len(into):len(into)], items[at])
+		pod = withSpecList(pod, from, removed(items, at))
+		pod = withSpecList(pod, list, into)
 	}
-	c := items[at]
-	if list == listContainers {
-		c = c.Without("restartPolicy") // which makes an init container a sidecar
+	if at := find(into, proxyContainer); at >= 0 && list == listContainers {
+		pod = withSpecList(pod, list, replaced(into, at, classicProxy(into[at])))
 	}
-	into := specList(pod, list)
-	pod = withSpecList(pod, from, removed(items, at))
-	return withSpecList(pod, list, append(append(make([]*source.Node, 0, len(into)+1), into...), c))
+	return pod
+}
+
+// classicProxy takes from the user's istio-proxy what makes an init container
+// a sidecar, and is no field for an ordinary container to have.
+func classicProxy(c *source.Node) *source.Node {
+	if c.Get("restartPolicy").Scalar() == "Always" {
+		return c.Without("restartPolicy")
+	}
+	return c
 }

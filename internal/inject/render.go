@@ -164,7 +164,7 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 	if bad != nil {
 		return nil, bad
 	}
-	seen := reinserted(in.user, &in.was)
+	seen := seenByTemplates(in.user, &in.was)
 	overlays := make([]overlay, 0, len(list))
 	for _, t := range list {
 		data := in.data()
@@ -176,7 +176,7 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 		}
 		out, bad := t.Render(&data, in.env(), nil)
 		if bad != nil {
-			return nil, bad
+			return nil, in.culprit(t, bad)
 		}
 		root, bad := in.read(t, &data, out)
 		if bad != nil {
@@ -187,22 +187,23 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 	return overlays, nil
 }
 
-// reinserted returns the pod as templates see it: with the saved containers
-// that the pod lacks. (After an earlier injection was stripped they are there.)
-func reinserted(pod *source.Node, was *earlier) *source.Node {
-	for _, part := range [...]struct {
-		list  string
-		saved []*source.Node
-	}{{listContainers, was.saved.containers}, {listInitContainers, was.saved.initContainers}} {
-		items := specList(pod, part.list)
-		for _, c := range part.saved {
-			if c, _ := findContainer(pod, nameOf(c)); c == nil {
-				items = append(items[:len(items):len(items)], part.saved[find(part.saved, nameOf(c))])
+// culprit returns the finding to give where a template failed: about an
+// annotation that the template names and that has not the form it should have,
+// or else about the template.
+func (in *injection) culprit(t *tmpl.Template, bad *diag.Diagnostic) *diag.Diagnostic {
+	for _, f := range in.user.Get("metadata", "annotations").Fields() {
+		k, ok := annot.Lookup(annot.Annotation, f.Key)
+		if !ok || !bytes.Contains(t.Text().Data, []byte(f.Key)) {
+			continue
+		}
+		if wrong := k.Check(f.Value.Scalar()); wrong != "" {
+			return &diag.Diagnostic{
+				Code: CodeAnnotation, Severity: diag.Error, Span: f.Value.Span(),
+				Message: "annotation " + f.Key + " " + wrong + ", at which " + bad.Message, Fix: k.Form,
 			}
 		}
-		pod = withSpecList(pod, part.list, items)
 	}
-	return pod
+	return bad
 }
 
 // read parses what a template made, and checks that it is part of a pod and

@@ -93,38 +93,49 @@ func looksInjected(c *source.Node) bool {
 // user had too comes back as the user wrote it, in its place; the user's
 // istio-proxy comes back among containers, from where native mode moves it
 // again.
+//
+// A container of another name than the mesh's own that was not saved stays: it
+// may be the user's, with a status that is wrong, and templates that still
+// make it lie over it.
 func restoreContainers(pod *source.Node, was *earlier) *source.Node {
-	back := was.saved
 	for _, part := range [...]struct {
 		list     string
 		injected []string
 		saved    []*source.Node
 	}{
-		{listInitContainers, was.initContainers, back.initContainers},
-		{listContainers, was.containers, back.containers},
+		{listInitContainers, was.initContainers, was.saved.initContainers},
+		{listContainers, was.containers, was.saved.containers},
 	} {
 		items := specList(pod, part.list)
 		kept := make([]*source.Node, 0, len(items)+1)
 		for _, c := range items {
-			if !contains(part.injected, nameOf(c)) {
+			name := nameOf(c)
+			i := find(part.saved, name)
+			switch {
+			case !contains(part.injected, name):
 				kept = append(kept, c)
-				continue
-			}
-			if i := find(part.saved, nameOf(c)); i >= 0 && !movesToContainers(part.list, c) {
+			case i >= 0 && (name != proxyContainer || part.list == listContainers):
 				kept = append(kept, restoredOverride(part.saved[i]))
+			case i < 0 && !isMeshContainer(name):
+				kept = append(kept, c)
 			}
 		}
-		if i := find(back.initContainers, proxyContainer); i >= 0 && part.list == listContainers &&
+		if i := find(was.saved.initContainers, proxyContainer); i >= 0 && part.list == listContainers &&
 			contains(was.initContainers, proxyContainer) && find(kept, proxyContainer) < 0 {
-			kept = append(kept, restoredOverride(back.initContainers[i]))
+			kept = append(kept, restoredOverride(was.saved.initContainers[i]))
 		}
 		pod = withSpecList(pod, part.list, kept)
 	}
 	return pod
 }
 
-func movesToContainers(list string, c *source.Node) bool {
-	return list == listInitContainers && nameOf(c) == proxyContainer
+// isMeshContainer tells the names that the shipped templates give containers.
+func isMeshContainer(name string) bool {
+	switch name {
+	case proxyContainer, initContainer, validationContainer, coreDumpContainer:
+		return true
+	}
+	return false
 }
 
 // restoredOverride gives a saved container its image again: image is a
@@ -134,6 +145,33 @@ func restoredOverride(c *source.Node) *source.Node {
 		return c
 	}
 	return c.With("image", source.NewString(autoImage))
+}
+
+// seenByTemplates returns the pod as templates see it: without any container
+// that an earlier injection added, and with the saved ones.
+func seenByTemplates(pod *source.Node, was *earlier) *source.Node {
+	for _, part := range [...]struct {
+		list     string
+		injected []string
+		saved    []*source.Node
+	}{
+		{listContainers, was.containers, was.saved.containers},
+		{listInitContainers, was.initContainers, was.saved.initContainers},
+	} {
+		var kept []*source.Node
+		for _, c := range specList(pod, part.list) {
+			if name := nameOf(c); !contains(part.injected, name) || isMeshContainer(name) || find(part.saved, name) >= 0 {
+				kept = append(kept, c)
+			}
+		}
+		for _, c := range part.saved {
+			if find(kept, nameOf(c)) < 0 && (nameOf(c) != proxyContainer || !was.injected) {
+				kept = append(kept, c)
+			}
+		}
+		pod = withSpecList(pod, part.list, kept)
+	}
+	return pod
 }
 
 // dropStale removes the volumes and pull secrets of an earlier injection that
