@@ -22,6 +22,7 @@ import (
 type structInfo struct {
 	fields []fieldInfo // in the order of encoding/json, inlined structs in place
 	byKey  map[string]int
+	custom bool
 }
 
 type fieldInfo struct {
@@ -39,7 +40,7 @@ func infoOf(t reflect.Type) *structInfo {
 	if info, ok := structInfos.Load(t); ok {
 		return info.(*structInfo)
 	}
-	info := &structInfo{byKey: map[string]int{}}
+	info := &structInfo{byKey: map[string]int{}, custom: reflect.PointerTo(t).Implements(unmarshalerType)}
 	info.add(t, nil)
 	for i := range info.fields {
 		info.byKey[info.fields[i].key] = i
@@ -139,13 +140,12 @@ func decodeInto(ptr any, n *source.Node, needs *need, path string) *mismatch {
 var unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 
 // custom tells types that decode themselves: quantities, times, int-or-string.
-func custom(t reflect.Type) bool {
-	return t.PkgPath() != "" && reflect.PointerTo(t).Implements(unmarshalerType)
-}
+// All that a pod holds are structs.
+func custom(t reflect.Type) bool { return t.Kind() == reflect.Struct && infoOf(t).custom }
 
 func decode(v reflect.Value, n *source.Node, needs *need) *mismatch {
 	t := v.Type()
-	if t.Kind() != reflect.Pointer && custom(t) {
+	if custom(t) {
 		if err := v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(source.AppendJSON(nil, n)); err != nil {
 			return &mismatch{node: n, want: wantOf(t)}
 		}

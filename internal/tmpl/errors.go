@@ -14,8 +14,9 @@ import (
 )
 
 // renderError makes a diagnostic of an error of text/template.
-func (t *Template) renderError(err error, data *Data) *diag.Diagnostic {
-	node, pos, message := t.locate(err)
+func (r *reference) renderError(err error, data *Data) *diag.Diagnostic {
+	t := r.template
+	node, pos, message := r.locate(err)
 	span := t.spanOf(node, pos)
 	var forbidden *forbiddenError
 	var limit *limitError
@@ -25,7 +26,7 @@ func (t *Template) renderError(err error, data *Data) *diag.Diagnostic {
 	case errors.As(err, &limit):
 		return t.diagnose(CodeLimit, span, limit.Error(), "")
 	}
-	if missing := t.missingValues(pos, data); len(missing) > 0 {
+	if missing := r.missingValues(pos, data); len(missing) > 0 {
 		return t.diagnose(CodeValues, span, message+"; values: "+strings.Join(missing, " and ")+" is not set",
 			"the pod is not at fault: set it in the values document, or give the values that belong to this injection configuration")
 	}
@@ -46,7 +47,7 @@ func (t *Template) renderError(err error, data *Data) *diag.Diagnostic {
 // locate splits an error of text/template, `template: inject:LINE:COL:
 // executing "NAME" at <NODE>: MESSAGE`, into the node, its offset in the text
 // and the message. The column counts bytes from 0.
-func (t *Template) locate(err error) (node parse.Node, pos int, message string) {
+func (r *reference) locate(err error) (node parse.Node, pos int, message string) {
 	full := err.Error()
 	rest, ok := strings.CutPrefix(full, "template: "+engineName+":")
 	if !ok {
@@ -61,7 +62,7 @@ func (t *Template) locate(err error) (node parse.Node, pos int, message string) 
 	}
 	pos = c
 	for ; l > 1; l-- {
-		i := bytes.IndexByte(t.text.Data[pos-c:], '\n')
+		i := bytes.IndexByte(r.template.text.Data[pos-c:], '\n')
 		if i < 0 {
 			break
 		}
@@ -72,7 +73,7 @@ func (t *Template) locate(err error) (node parse.Node, pos int, message string) 
 		rest = rest[len(quoted):]
 	}
 	rest = strings.TrimPrefix(rest, " at <")
-	for _, n := range t.nodesAt(pos) {
+	for _, n := range r.nodesAt(pos) {
 		if m, ok := strings.CutPrefix(rest, n.String()+">: "); ok {
 			return n, pos, m
 		}
@@ -82,9 +83,9 @@ func (t *Template) locate(err error) (node parse.Node, pos int, message string) 
 }
 
 // nodesAt returns the nodes that have a position.
-func (t *Template) nodesAt(pos int) []parse.Node {
+func (r *reference) nodesAt(pos int) []parse.Node {
 	var nodes []parse.Node
-	for _, tree := range t.trees {
+	for _, tree := range r.trees {
 		walk(tree.Root, func(n parse.Node) {
 			if int(n.Position()) == pos {
 				nodes = append(nodes, n)
@@ -115,9 +116,9 @@ func (t *Template) spanOf(n parse.Node, pos int) source.Span {
 
 // missingValues names the paths of .Values that the innermost statement around
 // pos reads and the values do not have.
-func (t *Template) missingValues(pos int, data *Data) []string {
+func (r *reference) missingValues(pos int, data *Data) []string {
 	var pipe *parse.PipeNode
-	for _, tree := range t.trees {
+	for _, tree := range r.trees {
 		walk(tree.Root, func(n parse.Node) {
 			if p := pipeOf(n); p != nil && int(p.Pos) <= pos && (pipe == nil || p.Pos > pipe.Pos) {
 				pipe = p

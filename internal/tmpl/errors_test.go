@@ -108,6 +108,7 @@ func FuzzTemplate(f *testing.F) {
 				t.Fatal("empty message")
 			}
 		}
+		compareReference(t, tm, data)
 		if len(out) > maxOutput {
 			t.Fatalf("%d bytes", len(out))
 		}

@@ -3,7 +3,9 @@ package tmpl
 import (
 	"bytes"
 	"io/fs"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,19 +32,27 @@ func shipped(t testing.TB, file string) *source.Text {
 	return source.NewText(file+".yaml", bytes.TrimSpace(data))
 }
 
-// chartValues returns the default values of release 1.31.
+// chartValues returns the default values of release 1.31, a copy.
 func chartValues(t testing.TB) map[string]any {
 	t.Helper()
-	data, err := fs.ReadFile(manifests.FS, chart+"values.yaml")
+	values, err := defaultValues()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return cloneValue(values).(map[string]any)
+}
+
+var defaultValues = sync.OnceValues(func() (map[string]any, error) {
+	data, err := fs.ReadFile(manifests.FS, chart+"values.yaml")
+	if err != nil {
+		return nil, err
+	}
 	var doc map[string]any
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	return doc["_internal_defaults_do_not_set"].(map[string]any)
-}
+	return doc["_internal_defaults_do_not_set"].(map[string]any), nil
+})
 
 func meshConfig() *meshv1alpha1.MeshConfig {
 	return &meshv1alpha1.MeshConfig{
@@ -142,12 +152,40 @@ func eval(t testing.TB, text string) (string, *diag.Diagnostic) {
 	if d != nil {
 		return "", d
 	}
-	out, d := tm.Render(testData(t, node(t, helloPod), tm.Needs()), testEnv, nil)
+	data := testData(t, node(t, helloPod), tm.Needs())
+	out, d := tm.Render(data, testEnv, nil)
 	if (out == nil) != (d != nil) {
 		t.Fatalf("result %q and diagnostic %v", out, d)
 	}
+	compareReference(t, tm, data)
 	return string(out), d
 }
+
+// compareReference runs a template's program and text/template on the same
+// data: the program gives the same bytes, or gives up.
+func compareReference(t testing.TB, tm *Template, data *Data) {
+	t.Helper()
+	ref, d := tm.reference()
+	if tm.program == nil {
+		return
+	}
+	if d != nil {
+		t.Fatalf("program made of a faulty template: %v\n%s", d, tm.text.Data)
+	}
+	out, ok := tm.program.render(tm, data, testEnv)
+	if !ok {
+		return
+	}
+	want, d := ref.render(data, testEnv)
+	if d != nil || normal(out) != normal(want) {
+		t.Fatalf("program and text/template differ on\n%s\n program: %q\ntemplate: %q %v", tm.text.Data, out, want, d)
+	}
+}
+
+// normal hides addresses, which printf "%v" of a pointer prints.
+func normal(out []byte) string { return addresses.ReplaceAllString(string(out), "0x") }
+
+var addresses = regexp.MustCompile(`0x[0-9a-f]{8,}`)
 
 func at(d *diag.Diagnostic) string {
 	s := string(d.Span.Text.Data[d.Span.Start:d.Span.End])

@@ -3,7 +3,7 @@ package tmpl
 import (
 	"maps"
 	"reflect"
-	"text/template/parse"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,37 +69,30 @@ func (n *need) union(o *need) *need {
 	return u
 }
 
-// reader finds the needs of a template by following where the pod's parts flow
-// in its parse trees. What it cannot follow counts as read in full.
+// reader finds the needs of a program by following where the pod's parts flow
+// in it. What it cannot follow counts as read in full.
 type reader struct {
-	trees map[string]*parse.Tree
-	meta  *need
-	spec  *need
-	vars  []readVar
-	calls []string // templates being followed
+	program *program
+	meta    *need
+	spec    *need
+	vars    []refs // by slot
+	active  []*block
+	follows int // templates followed so far
 }
 
-// refs are the places of the pod that a value may be; dot of the main template
-// is the root.
+// refs are the places of the pod that a value may be, or the root of all data.
 type refs struct {
 	root bool
 	at   []*need
 }
 
-type readVar struct {
-	name string
-	refs refs
-}
-
-func needsOf(trees map[string]*parse.Tree, main *parse.Tree) Needs {
+func needsOf(p *program) Needs {
 	r := &reader{
-		trees: trees,
-		meta:  &need{typ: reflect.TypeFor[metav1.ObjectMeta]()},
-		spec:  &need{typ: reflect.TypeFor[corev1.PodSpec]()},
+		program: p,
+		meta:    &need{typ: reflect.TypeFor[metav1.ObjectMeta]()},
+		spec:    &need{typ: reflect.TypeFor[corev1.PodSpec]()},
 	}
-	if main != nil {
-		r.template(main, refs{root: true})
-	}
+	r.block(p.main, refs{root: true})
 	return Needs{r.meta.used(), r.spec.used()}
 }
 
@@ -111,110 +104,105 @@ func (n *need) used() *need {
 	return n
 }
 
-// maxFollow bounds how deep calls of templates are followed.
-const maxFollow = 20
+// maxFollow bounds how many calls of templates are followed.
+const maxFollow = 200
 
-func (r *reader) template(t *parse.Tree, dot refs) {
-	if len(r.calls) >= maxFollow {
+func (r *reader) block(b *block, dot refs) {
+	r.follows++
+	if slices.Contains(r.active, b) || r.follows > maxFollow {
 		r.all(dot)
 		return
 	}
-	r.calls = append(r.calls, t.Name)
 	outer := r.vars
-	r.vars = []readVar{{"$", dot}}
-	if t.Root != nil {
-		r.list(t.Root, dot)
-	}
+	r.active = append(r.active, b)
+	r.vars = make([]refs, b.slots)
+	r.vars[0] = dot
+	r.list(b.list, dot)
+	r.active = r.active[:len(r.active)-1]
 	r.vars = outer
-	r.calls = r.calls[:len(r.calls)-1]
 }
 
-func (r *reader) list(l *parse.ListNode, dot refs) {
-	if l == nil {
-		return
-	}
-	for _, n := range l.Nodes {
-		r.node(n, dot)
+func (r *reader) list(list []stmt, dot refs) {
+	for i := range list {
+		r.stmt(&list[i], dot)
 	}
 }
 
-func (r *reader) node(n parse.Node, dot refs) {
-	switch n := n.(type) {
-	case *parse.ActionNode:
-		v := r.pipe(n.Pipe, dot)
-		if len(n.Pipe.Decl) == 0 {
+func (r *reader) stmt(st *stmt, dot refs) {
+	switch st.kind {
+	case stmtAction:
+		v := r.pipe(st.pipe, dot)
+		if st.pipe.decl == nil {
 			r.all(v)
 		}
-	case *parse.IfNode:
-		mark := len(r.vars)
-		r.pipe(n.Pipe, dot)
-		r.list(n.List, dot)
-		r.list(n.ElseList, dot)
-		r.vars = r.vars[:mark]
-	case *parse.WithNode:
-		mark := len(r.vars)
-		v := r.pipe(n.Pipe, dot)
-		r.list(n.List, v)
-		r.list(n.ElseList, dot)
-		r.vars = r.vars[:mark]
-	case *parse.RangeNode:
-		mark := len(r.vars)
-		v := r.field(r.pipeValue(n.Pipe, dot), elem)
-		for i, d := range n.Pipe.Decl {
+	case stmtIf:
+		r.pipe(st.pipe, dot)
+		r.list(st.list, dot)
+		r.list(st.els, dot)
+	case stmtWith:
+		v := r.pipe(st.pipe, dot)
+		r.list(st.list, v)
+		r.list(st.els, dot)
+	case stmtRange:
+		v := r.field(r.pipeValue(st.pipe, dot), elem)
+		for i, slot := range st.pipe.decl {
 			switch {
-			case n.Pipe.IsAssign:
+			case st.pipe.assign:
 				r.all(v)
-			case i == len(n.Pipe.Decl)-1:
-				r.vars = append(r.vars, readVar{d.Ident[0], v})
+			case i == len(st.pipe.decl)-1:
+				r.vars[slot] = v
 			default: // the index or key
-				r.vars = append(r.vars, readVar{d.Ident[0], refs{}})
+				r.vars[slot] = refs{}
 			}
 		}
-		r.list(n.List, v)
-		r.list(n.ElseList, dot)
-		r.vars = r.vars[:mark]
-	case *parse.TemplateNode:
-		v := r.pipe(n.Pipe, dot)
-		if t := r.trees[n.Name]; t != nil {
-			r.template(t, v)
+		r.list(st.list, v)
+		r.list(st.els, dot)
+	case stmtTemplate:
+		v := r.pipe(st.pipe, dot)
+		b := r.program.defines[st.name]
+		if b == nil && st.name == engineName {
+			b = r.program.main
+		}
+		if b != nil {
+			r.block(b, v)
 		}
 	}
 }
 
 // pipe follows a pipeline and what it declares.
-func (r *reader) pipe(p *parse.PipeNode, dot refs) refs {
+func (r *reader) pipe(p *pipe, dot refs) refs {
 	if p == nil {
 		return refs{}
 	}
 	v := r.pipeValue(p, dot)
-	for _, d := range p.Decl {
-		if p.IsAssign {
+	for _, slot := range p.decl {
+		if p.assign {
 			r.all(v) // may flow backwards in a loop
 		} else {
-			r.vars = append(r.vars, readVar{d.Ident[0], v})
+			r.vars[slot] = v
 		}
 	}
 	return v
 }
 
-func (r *reader) pipeValue(p *parse.PipeNode, dot refs) refs {
+func (r *reader) pipeValue(p *pipe, dot refs) refs {
 	var v refs
-	for i, c := range p.Cmds {
-		v = r.command(c, dot, v, i > 0)
+	for i := range p.cmds {
+		v = r.command(&p.cmds[i], dot, v, i > 0)
 	}
 	return v
 }
 
-func (r *reader) command(c *parse.CommandNode, dot, final refs, piped bool) refs {
-	if id, ok := c.Args[0].(*parse.IdentifierNode); ok {
-		return r.call(id.Ident, c.Args[1:], dot, final)
+func (r *reader) command(c *cmd, dot, final refs, piped bool) refs {
+	if c.head().kind == operandFunc {
+		return r.call(c.head().fn.name, c.args(), dot, final)
 	}
-	v := r.arg(c.Args[0], dot)
-	if len(c.Args) > 1 || piped {
+	v := r.operand(c.head(), dot)
+	if len(c.words) > 1 || piped {
 		r.all(v)
 		r.all(final)
-		for _, a := range c.Args[1:] {
-			r.all(r.arg(a, dot))
+		for i := range c.args() {
+			r.all(r.operand(&c.args()[i], dot))
 		}
 		return refs{}
 	}
@@ -223,10 +211,10 @@ func (r *reader) command(c *parse.CommandNode, dot, final refs, piped bool) refs
 
 // call follows a function's arguments: what is known of the function, else all
 // of them in full.
-func (r *reader) call(name string, args []parse.Node, dot, final refs) refs {
+func (r *reader) call(name string, args []operand, dot, final refs) refs {
 	in := make([]refs, 0, len(args)+1)
-	for _, a := range args {
-		in = append(in, r.arg(a, dot))
+	for i := range args {
+		in = append(in, r.operand(&args[i], dot))
 	}
 	in = append(in, final)
 	parts := partsRead(name)
@@ -263,31 +251,25 @@ func partsRead(name string) [][][]string {
 	return nil
 }
 
-func (r *reader) arg(n parse.Node, dot refs) refs {
-	switch n := n.(type) {
-	case *parse.DotNode:
+func (r *reader) operand(o *operand, dot refs) refs {
+	switch o.kind {
+	case operandDot:
 		return dot
-	case *parse.FieldNode:
-		return r.fields(dot, n.Ident)
-	case *parse.VariableNode:
-		for i := len(r.vars) - 1; i >= 0; i-- {
-			if r.vars[i].name == n.Ident[0] {
-				return r.fields(r.vars[i].refs, n.Ident[1:])
-			}
-		}
-	case *parse.ChainNode:
-		return r.fields(r.arg(n.Node, dot), n.Field)
-	case *parse.PipeNode:
-		return r.pipe(n, dot)
-	case *parse.IdentifierNode:
-		return r.call(n.Ident, nil, dot, refs{})
+	case operandField:
+		return r.chain(dot, o.fields)
+	case operandVar:
+		return r.chain(r.vars[o.slot], o.fields)
+	case operandPipe:
+		return r.chain(r.pipe(o.pipe, dot), o.fields)
+	case operandFunc:
+		return r.call(o.fn.name, nil, dot, refs{})
 	}
 	return refs{}
 }
 
-func (r *reader) fields(v refs, names []string) refs {
-	for _, name := range names {
-		v = r.field(v, name)
+func (r *reader) chain(v refs, fields []fieldRef) refs {
+	for i := range fields {
+		v = r.field(v, fields[i].name)
 	}
 	return v
 }

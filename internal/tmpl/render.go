@@ -13,17 +13,39 @@ import (
 // diagnostic is not. rec, if not nil, learns which part of the template wrote
 // which part of the output; nil costs nothing. data is not changed.
 func (t *Template) Render(data *Data, env Env, rec *Recorder) ([]byte, *diag.Diagnostic) {
-	if t.mutates {
+	if t.program != nil {
+		if out, ok := t.program.render(t, data, env); ok {
+			return out, nil
+		}
+	}
+	ref, d := t.reference()
+	if d != nil {
+		return nil, d
+	}
+	return ref.render(data, env)
+}
+
+// render executes the program; false means that text/template must decide.
+func (p *program) render(t *Template, data *Data, env Env) ([]byte, bool) {
+	if p.mutates {
 		data = data.clone()
 	}
-	in := t.instance()
+	return p.execute(&run{template: t, data: data, env: env}, nil)
+}
+
+// render executes the template by text/template.
+func (r *reference) render(data *Data, env Env) ([]byte, *diag.Diagnostic) {
+	if r.mutates {
+		data = data.clone()
+	}
+	in := r.instance()
 	in.run.begin(data, env)
 	err := in.execute()
 	out := in.run.out.Bytes()
 	in.run.end()
-	t.idle.Put(in)
+	r.idle.Put(in)
 	if err != nil {
-		return nil, t.renderError(err, data)
+		return nil, r.renderError(err, data)
 	}
 	if out == nil {
 		out = []byte{}
@@ -119,7 +141,11 @@ func (r *run) renderText(text string) (string, error) {
 	if d != nil {
 		return "", nil
 	}
-	in := t.instance()
+	ref, d := t.reference()
+	if d != nil {
+		return "", nil
+	}
+	in := ref.instance()
 	in.run.begin(r.data, r.env)
 	in.run.steps, in.run.depth = r.steps, r.depth
 	err := in.execute()

@@ -30,6 +30,16 @@ func TestShippedTemplates(t *testing.T) {
 			if string(again) != string(out) {
 				t.Errorf("rendering again gave\n%s", again)
 			}
+			if tm.program == nil {
+				t.Fatal("no program: the template is left to text/template")
+			}
+			ref, d := tm.Reference().Render(testData(t, node(t, helloPod), tm.Needs()), testEnv, nil)
+			if string(ref) != string(out) {
+				t.Errorf("text/template gives %v\n%s", d, ref)
+			}
+			if _, ok := tm.program.render(tm, testData(t, node(t, helloPod), tm.Needs()), testEnv); !ok {
+				t.Error("the program gives up")
+			}
 			// What the needs leave out makes no difference.
 			full, _ := tm.Render(testData(t, node(t, helloPod), AllNeeds()), testEnv, nil)
 			if string(full) != string(out) {

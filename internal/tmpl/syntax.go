@@ -1,0 +1,720 @@
+package tmpl
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"text/template/parse"
+)
+
+// This file reads templates into programs that eval.go runs: the same language
+// as text/template's, in a form that is quick to make and to run, that knows
+// the end of every statement, and whose variables are numbered. It accepts what
+// it is sure of; any other template, faulty ones included, has no program and
+// is left to text/template. Tests and fuzzers compare the two.
+
+// program is a template and the templates that it defines.
+type program struct {
+	text    string
+	main    *block
+	defines map[string]*block
+	funcs   map[string]*funcRef // every function named
+	consts  []constant
+	memos   []atomic.Pointer[fieldMemo] // what was last found of each name
+	mutates bool                        // a function changes its arguments
+}
+
+// block is the body of a template.
+type block struct {
+	name  string
+	list  []stmt
+	slots int // variables that it needs, $ included
+}
+
+type stmtKind uint8
+
+const (
+	stmtText stmtKind = iota
+	stmtAction
+	stmtIf
+	stmtWith
+	stmtRange
+	stmtTemplate
+	stmtBreak
+	stmtContinue
+)
+
+// stmt is a statement: text, or {{...}} up to its {{end}}.
+type stmt struct {
+	kind       stmtKind
+	start, end int // bytes of the text, or of the opening {{...}}
+	pipe       *pipe
+	list, els  []stmt
+	name       string // of the template that stmtTemplate invokes
+}
+
+// pipe is a pipeline.
+type pipe struct {
+	start, end int
+	decl       []int // slots of the variables that it declares or assigns
+	assign     bool
+	cmds       []cmd
+}
+
+// cmd is a command of a pipeline: a value, or a function and its arguments.
+type cmd struct{ words []operand }
+
+func (c *cmd) head() *operand  { return &c.words[0] }
+func (c *cmd) args() []operand { return c.words[1:] }
+
+type operandKind uint8
+
+const (
+	operandDot operandKind = iota
+	operandNil
+	operandConst
+	operandField // .A.B
+	operandVar   // $x.A.B
+	operandFunc
+	operandPipe // (pipeline).A.B
+)
+
+type operand struct {
+	kind       operandKind
+	slot       int32 // operandVar: the variable; operandConst: index of program.consts
+	start, end int32
+	fn         *funcRef
+	pipe       *pipe
+	fields     []fieldRef
+}
+
+// fieldRef is one name of a chain; id is its index in program.memos.
+type fieldRef struct {
+	name string
+	id   int
+}
+
+// constant is a literal: a string, boolean or number.
+type constant struct {
+	value reflect.Value     // where any type will do
+	num   *parse.NumberNode // nil if it is no number
+}
+
+// parseProgram returns the program of a template, or nil where it is not sure.
+func parseProgram(text string) *program {
+	p := &parser{
+		in:      text,
+		program: &program{text: text, defines: map[string]*block{}, funcs: map[string]*funcRef{}},
+	}
+	main := &block{name: engineName}
+	p.begin(main)
+	list, stop, ok := p.list()
+	if !ok || stop != stopEOF {
+		return nil
+	}
+	main.list = list
+	p.program.main = main
+	p.program.memos = make([]atomic.Pointer[fieldMemo], p.names)
+	if p.program.defines[engineName] != nil {
+		return nil // the text redefines itself
+	}
+	return p.program
+}
+
+// parser reads text from left to right. Its methods report false where they
+// meet what they are not sure of; nothing is read after that.
+type parser struct {
+	*program
+	in    string
+	pos   int
+	block *block
+	vars  []string // names of the variables in scope, without $; the index is the slot
+	loops int
+	depth int
+	ended int // where the last right delimiter ended, without blanks trimmed
+	names int // fieldRefs made
+
+	// What is being read, innermost last, and room for what has been.
+	stmtStack []stmt
+	wordStack []operand
+	cmdStack  []cmd
+	stmts     arena[stmt]
+	words     arena[operand]
+	cmds      arena[cmd]
+	fields    arena[fieldRef]
+	pipes     arena[pipe]
+}
+
+// arena hands out slices from larger pieces of memory.
+type arena[T any] struct{ free []T }
+
+// keep returns a copy of items.
+func (a *arena[T]) keep(items []T) []T {
+	n := len(items)
+	if n == 0 {
+		return nil
+	}
+	if n > len(a.free) {
+		a.free = make([]T, max(n, 64))
+	}
+	kept := a.free[:n:n]
+	copy(kept, items)
+	a.free = a.free[n:]
+	return kept
+}
+
+const maxNesting = 200
+
+func (p *parser) begin(b *block) {
+	p.block, p.vars, p.loops = b, []string{""}, 0
+	b.slots = 1
+}
+
+// stop is what ended a list of statements.
+type stop uint8
+
+const (
+	stopEOF stop = iota
+	stopEnd
+	stopElse // {{else}}, {{else if}} or {{else with}}: the keyword is not read
+)
+
+// list reads statements up to an {{end}} or {{else}} that is not theirs, or to
+// the end of the text.
+func (p *parser) list() ([]stmt, stop, bool) {
+	if p.depth++; p.depth > maxNesting {
+		return nil, 0, false
+	}
+	mark := len(p.stmtStack)
+	s, ok := p.statements()
+	list := p.stmts.keep(p.stmtStack[mark:])
+	p.stmtStack = p.stmtStack[:mark]
+	p.depth--
+	return list, s, ok
+}
+
+func (p *parser) statements() (stop, bool) {
+	for {
+		p.textStmt()
+		if p.pos == len(p.in) {
+			return stopEOF, true
+		}
+		st := stmt{start: p.pos}
+		p.leftDelim()
+		if strings.HasPrefix(p.in[p.pos:], "/*") {
+			if !p.comment() {
+				return 0, false
+			}
+			continue
+		}
+		p.space()
+		mark := p.pos
+		ok := true
+		switch p.word() {
+		case "end":
+			p.space()
+			return stopEnd, p.rightDelim()
+		case "else":
+			p.space()
+			return stopElse, true
+		case "define":
+			if p.block.name != engineName || p.depth != 1 || !p.define() {
+				return 0, false
+			}
+			continue
+		case "if", "with", "range":
+			p.pos = mark
+			ok = p.control(&st)
+		case "template":
+			ok = p.template(&st)
+		case "break", "continue":
+			st.kind = stmtBreak
+			if p.in[mark] == 'c' {
+				st.kind = stmtContinue
+			}
+			p.space()
+			ok = p.loops > 0 && p.rightDelim()
+			st.end = p.ended
+		case "block", "nil":
+			return 0, false
+		default:
+			p.pos = mark
+			st.kind = stmtAction
+			st.pipe, ok = p.pipeline(false)
+			ok = ok && p.rightDelim()
+			st.end = p.ended
+		}
+		if !ok {
+			return 0, false
+		}
+		p.stmtStack = append(p.stmtStack, st)
+	}
+}
+
+// textStmt reads the text up to the next {{, as the trim marks leave it.
+func (p *parser) textStmt() {
+	end := len(p.in)
+	i := strings.Index(p.in[p.pos:], "{{")
+	if i >= 0 {
+		end = p.pos + i
+	}
+	text := p.in[p.pos:end]
+	if i >= 0 && trimsLeft(p.in[end+2:]) {
+		text = strings.TrimRight(text, spaces)
+	}
+	if text != "" {
+		p.stmtStack = append(p.stmtStack, stmt{kind: stmtText, start: p.pos, end: p.pos + len(text)})
+	}
+	p.pos = end
+}
+
+const spaces = " \t\r\n"
+
+func trimsLeft(s string) bool { return len(s) >= 2 && s[0] == '-' && isSpace(s[1]) }
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+func (p *parser) leftDelim() {
+	p.pos += 2
+	if trimsLeft(p.in[p.pos:]) {
+		p.pos += 2
+	}
+}
+
+// rightDelim reads }} or, after a blank, -}} with the blanks that it trims.
+func (p *parser) rightDelim() bool {
+	rest := p.in[p.pos:]
+	switch {
+	case strings.HasPrefix(rest, "}}"):
+		p.pos += 2
+		p.ended = p.pos
+		return true
+	case isSpace(p.in[p.pos-1]) && strings.HasPrefix(rest, "-}}"):
+		p.pos += 3
+		p.ended = p.pos
+		p.space()
+		return true
+	}
+	return false
+}
+
+func (p *parser) atRightDelim() bool {
+	rest := p.in[p.pos:]
+	return strings.HasPrefix(rest, "}}") || isSpace(p.in[p.pos-1]) && strings.HasPrefix(rest, "-}}")
+}
+
+// comment skips /* */ and the delimiter, which must follow at once.
+func (p *parser) comment() bool {
+	i := strings.Index(p.in[p.pos+2:], "*/")
+	if i < 0 {
+		return false
+	}
+	p.pos += 2 + i + 2
+	if p.pos < len(p.in) && isSpace(p.in[p.pos]) {
+		p.pos++
+	}
+	if strings.HasPrefix(p.in[p.pos:], "}}") && isSpace(p.in[p.pos-1]) {
+		return false // text/template wants them together
+	}
+	return p.rightDelim()
+}
+
+func (p *parser) space() {
+	for p.pos < len(p.in) && isSpace(p.in[p.pos]) {
+		p.pos++
+	}
+}
+
+// word reads letters, digits and underscores; "" where there are none, or
+// something follows that cannot.
+func (p *parser) word() string {
+	start := p.pos
+	for p.pos < len(p.in) && isNameByte(p.in[p.pos]) {
+		p.pos++
+	}
+	if !p.atTerminator() {
+		return ""
+	}
+	return p.in[start:p.pos]
+}
+
+func (p *parser) atTerminator() bool {
+	if p.pos == len(p.in) {
+		return false
+	}
+	switch c := p.in[p.pos]; c {
+	case ' ', '\t', '\r', '\n', '.', ',', '|', ':', ')', '(':
+		return true
+	}
+	return strings.HasPrefix(p.in[p.pos:], "}}")
+}
+
+// define reads {{define "name"}} after its keyword, up to its {{end}}.
+func (p *parser) define() bool {
+	p.space()
+	name, ok := p.quoted()
+	p.space()
+	if !ok || !p.rightDelim() || p.defines[name] != nil {
+		return false
+	}
+	outer, vars, loops := p.block, p.vars, p.loops
+	b := &block{name: name}
+	p.begin(b)
+	list, s, ok := p.list()
+	if !ok || s != stopEnd {
+		return false
+	}
+	b.list = list
+	p.defines[name] = b
+	p.block, p.vars, p.loops = outer, vars, loops
+	return true
+}
+
+// control reads if, with or range from its keyword on, up to its {{end}}.
+func (p *parser) control(st *stmt) bool {
+	word := p.word()
+	switch word {
+	case "if":
+		st.kind = stmtIf
+	case "with":
+		st.kind = stmtWith
+	default:
+		st.kind = stmtRange
+	}
+	scope := len(p.vars)
+	ok := p.branches(st, word)
+	p.vars = p.vars[:scope]
+	return ok
+}
+
+func (p *parser) branches(st *stmt, word string) (ok bool) {
+	p.space()
+	if st.pipe, ok = p.pipeline(st.kind == stmtRange); !ok || !p.rightDelim() {
+		return false
+	}
+	st.end = p.ended
+	inner := len(p.vars)
+	if st.kind == stmtRange {
+		p.loops++
+	}
+	var s stop
+	if st.list, s, ok = p.list(); !ok || s == stopEOF {
+		return false
+	}
+	p.vars = p.vars[:inner]
+	if st.kind == stmtRange {
+		p.loops--
+	}
+	if s == stopEnd {
+		return true
+	}
+	if p.atRightDelim() {
+		p.rightDelim()
+		st.els, s, ok = p.list()
+		return ok && s == stopEnd
+	}
+	// {{else if}} and {{else with}} share the {{end}}.
+	nested := stmt{start: p.pos}
+	if next := p.word(); next != word || st.kind == stmtRange {
+		return false
+	}
+	p.pos = nested.start
+	if p.depth++; p.depth > maxNesting || !p.control(&nested) {
+		return false
+	}
+	p.depth--
+	st.els = p.stmts.keep([]stmt{nested})
+	return true
+}
+
+// template reads {{template "name" pipeline}} after its keyword.
+func (p *parser) template(st *stmt) (ok bool) {
+	st.kind = stmtTemplate
+	p.space()
+	if st.name, ok = p.quoted(); !ok || !p.atTerminator() {
+		return false
+	}
+	p.space()
+	if !p.atRightDelim() {
+		if st.pipe, ok = p.pipeline(false); !ok || st.pipe.decl != nil {
+			return false
+		}
+	}
+	ok = p.rightDelim()
+	st.end = p.ended
+	return ok
+}
+
+// pipeline reads a pipeline of a statement, with what it declares, up to the
+// right delimiter.
+func (p *parser) pipeline(ranges bool) (*pipe, bool) {
+	pi := p.newPipe()
+	names, ok := p.declaration(pi, ranges)
+	if !ok || !p.commands(pi) || !p.atRightDelim() {
+		return nil, false
+	}
+	for _, name := range names {
+		if pi.assign {
+			slot := p.slot(name)
+			if slot < 0 {
+				return nil, false
+			}
+			pi.decl = append(pi.decl, slot)
+			continue
+		}
+		pi.decl = append(pi.decl, len(p.vars))
+		p.vars = append(p.vars, name)
+		p.block.slots = max(p.block.slots, len(p.vars))
+	}
+	return pi, true
+}
+
+func (p *parser) newPipe() *pipe {
+	return &p.pipes.keep([]pipe{{start: p.pos}})[0]
+}
+
+// declaration reads "$x :=", "$x =" and, for range, "$x, $y :=", if there.
+func (p *parser) declaration(pi *pipe, ranges bool) (names []string, ok bool) {
+	mark := p.pos
+	for p.pos < len(p.in) && p.in[p.pos] == '$' {
+		p.pos++
+		name := p.word()
+		p.space()
+		names = append(names, name)
+		rest := p.in[p.pos:]
+		switch {
+		case strings.HasPrefix(rest, ":="):
+			p.pos += 2
+		case strings.HasPrefix(rest, "="):
+			p.pos++
+			pi.assign = true
+		case strings.HasPrefix(rest, ",") && ranges && len(names) == 1:
+			p.pos++
+			p.space()
+			continue
+		default:
+			p.pos = mark
+			return nil, len(names) == 1
+		}
+		p.space()
+		return names, name != "" && names[0] != ""
+	}
+	return nil, len(names) == 0
+}
+
+func (p *parser) slot(name string) int {
+	for i := len(p.vars) - 1; i >= 0; i-- {
+		if p.vars[i] == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// commands reads commands separated by | up to a delimiter or parenthesis.
+func (p *parser) commands(pi *pipe) bool {
+	if p.depth++; p.depth > maxNesting {
+		return false
+	}
+	mark := len(p.cmdStack)
+	for more := true; more; {
+		c, ok := p.command(pi)
+		if !ok || len(p.cmdStack) > mark && c.head().kind <= operandConst {
+			return false // or not executable
+		}
+		p.cmdStack = append(p.cmdStack, c)
+		if more = p.in[p.pos] == '|'; more {
+			p.pos++
+			p.space()
+		}
+	}
+	pi.cmds = p.cmds.keep(p.cmdStack[mark:])
+	p.cmdStack = p.cmdStack[:mark]
+	p.depth--
+	return true
+}
+
+// command reads words up to a pipe, a delimiter or a parenthesis.
+func (p *parser) command(pi *pipe) (cmd, bool) {
+	mark := len(p.wordStack)
+	for {
+		o, ok := p.operand()
+		if !ok {
+			return cmd{}, false
+		}
+		p.wordStack = append(p.wordStack, o)
+		pi.end = int(o.end)
+		blank := p.pos < len(p.in) && isSpace(p.in[p.pos])
+		p.space()
+		if p.pos == len(p.in) {
+			return cmd{}, false
+		}
+		if p.in[p.pos] == '|' || p.in[p.pos] == ')' || p.atRightDelim() {
+			break
+		}
+		if !blank {
+			return cmd{}, false
+		}
+	}
+	c := cmd{p.words.keep(p.wordStack[mark:])}
+	p.wordStack = p.wordStack[:mark]
+	return c, true
+}
+
+func (p *parser) operand() (operand, bool) {
+	o := operand{start: int32(p.pos)}
+	if p.pos == len(p.in) {
+		return o, false
+	}
+	ok := true
+	switch c := p.in[p.pos]; {
+	case c == '"' || c == '`':
+		var s string
+		s, ok = p.quoted()
+		p.constant(&o, reflect.ValueOf(s), nil)
+	case c == '(':
+		o.kind = operandPipe
+		o.pipe, ok = p.parenthesis()
+		ok = ok && p.chain(&o)
+	case c == '$':
+		p.pos++
+		o.kind = operandVar
+		name := p.word()
+		o.slot = int32(p.slot(name))
+		ok = o.slot >= 0 && p.atTerminator() && p.chain(&o)
+	case c == '.' && p.pos+1 < len(p.in) && isDigit(p.in[p.pos+1]):
+		return o, false
+	case c == '.':
+		if p.pos++; p.atTerminator() {
+			o.kind = operandDot
+			ok = p.in[p.pos] != '.'
+			break
+		}
+		p.pos--
+		o.kind = operandField
+		ok = p.chain(&o)
+	case c == '-' || isDigit(c):
+		ok = p.number(&o)
+	case isNameByte(c):
+		switch word := p.word(); word {
+		case "":
+			return o, false
+		case "true", "false":
+			p.constant(&o, reflect.ValueOf(word == "true"), nil)
+		case "nil":
+			o.kind = operandNil
+		case "block", "break", "continue", "define", "else", "end", "if", "range", "template", "with":
+			return o, false
+		default:
+			o.kind = operandFunc
+			o.fn = p.function(word)
+			ok = o.fn != nil
+		}
+		ok = ok && p.in[p.pos] != '.'
+	default:
+		ok = false
+	}
+	o.end = int32(p.pos)
+	return o, ok
+}
+
+func (p *parser) constant(o *operand, v reflect.Value, num *parse.NumberNode) {
+	o.kind, o.slot = operandConst, int32(len(p.consts))
+	p.consts = append(p.consts, constant{v, num})
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// parenthesis reads ( pipeline ). It declares nothing.
+func (p *parser) parenthesis() (*pipe, bool) {
+	p.pos++
+	p.space()
+	pi := p.newPipe()
+	if !p.commands(pi) || p.in[p.pos] != ')' {
+		return nil, false
+	}
+	p.pos++
+	return pi, true
+}
+
+// chain reads the fields that follow at once: .A.B
+func (p *parser) chain(o *operand) bool {
+	var room [8]fieldRef
+	fields := room[:0]
+	for p.pos < len(p.in) && p.in[p.pos] == '.' {
+		p.pos++
+		if p.pos < len(p.in) && isDigit(p.in[p.pos]) {
+			return false
+		}
+		name := p.word()
+		if name == "" {
+			return false
+		}
+		fields = append(fields, fieldRef{name, p.names})
+		p.names++
+	}
+	o.fields = p.fields.keep(fields)
+	return true
+}
+
+// number reads decimal numbers; others are left to text/template.
+func (p *parser) number(o *operand) bool {
+	start := p.pos
+	if p.in[p.pos] == '-' {
+		p.pos++
+	}
+	for p.pos < len(p.in) && (isDigit(p.in[p.pos]) || p.in[p.pos] == '.') {
+		p.pos++
+	}
+	text := p.in[start:p.pos]
+	digits := strings.TrimPrefix(text, "-")
+	if p.pos == len(p.in) || isNameByte(p.in[p.pos]) || p.in[p.pos] == '+' || p.in[p.pos] == '-' ||
+		p.in[p.pos] >= 0x80 || digits == "" || len(digits) > 15 || digits[0] == '.' {
+		return false
+	}
+	n := &parse.NumberNode{NodeType: parse.NodeNumber, Text: text}
+	if strings.Contains(text, ".") {
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return false
+		}
+		n.IsFloat, n.Float64 = true, f
+		n.Int64, n.IsInt = int64(f), float64(int64(f)) == f
+		n.Uint64, n.IsUint = uint64(f), float64(uint64(f)) == f
+		p.constant(o, reflect.ValueOf(f), n)
+	} else {
+		i, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || i == 0 && len(text) > 1 || digits[0] == '0' && i != 0 {
+			return false // octal, or a signed zero
+		}
+		n.IsInt, n.Int64, n.IsFloat, n.Float64 = true, i, true, float64(i)
+		n.IsUint, n.Uint64 = i >= 0, uint64(i)
+		p.constant(o, reflect.ValueOf(int(i)), n)
+	}
+	return true
+}
+
+// quoted reads a string in quotes or backquotes.
+func (p *parser) quoted() (string, bool) {
+	if p.pos == len(p.in) {
+		return "", false
+	}
+	start, quote := p.pos, p.in[p.pos]
+	if quote != '"' && quote != '`' {
+		return "", false
+	}
+	for p.pos++; p.pos < len(p.in); p.pos++ {
+		switch c := p.in[p.pos]; {
+		case c == quote:
+			p.pos++
+			s, err := strconv.Unquote(p.in[start:p.pos])
+			return s, err == nil
+		case c == '\n' && quote == '"':
+			return "", false
+		case c == '\\' && quote == '"':
+			p.pos++
+		}
+	}
+	return "", false
+}
