@@ -655,11 +655,15 @@ func (l *list) mergeObjects(cur, add []entry) ([]entry, *MergeError) {
 // all others in the order of then, the latter put between the former where
 // then says that they come before.
 func (l *list) order(merged, first, then []entry) ([]entry, *MergeError) {
+	for _, es := range [...][]entry{merged, first, then} {
+		for _, e := range es {
+			if e.key == nil {
+				return nil, mergeErr(e.node, "an item lacks the field %s, which items of this list are merged by", l.info.MergeKey)
+			}
+		}
+	}
 	buf := make([]entry, 0, 2*len(merged))
 	for _, e := range merged {
-		if e.key == nil {
-			return nil, mergeErr(e.node, "an item lacks the field %s, which items of this list are merged by", l.info.MergeKey)
-		}
 		if e.rank = indexOf(first, e.key); e.rank >= 0 {
 			buf = append(buf, e)
 		}

@@ -224,11 +224,11 @@ func (r *random) any(depth int) *source.Node {
 	return source.NewMap(fields...)
 }
 
-// distinct drops items that are there before.
+// distinct drops items that are there before, or would be as strings.
 func distinct(items []*source.Node) []*source.Node {
 	var out []*source.Node
 	for _, n := range items {
-		if !slices.ContainsFunc(out, n.Equal) {
+		if !slices.ContainsFunc(out, func(m *source.Node) bool { return m.Scalar() == n.Scalar() }) {
 			out = append(out, n)
 		}
 	}
