@@ -102,20 +102,26 @@ func asString(n *source.Node) string {
 	return n.Scalar()
 }
 
-// isFloat tells a number that YAML reads as floating point. 1e6 and 1.0 are,
-// although their JSON may be that of a whole number.
+// isFloat tells a number that YAML reads as floating point. 1e6, 1.0 and 0800
+// (no octal) are, although their JSON is that of a whole number; an alias does
+// not show what its anchor is.
 func isFloat(n *source.Node) bool {
 	s := n.Scalar()
 	if strings.ContainsAny(s, ".eE") {
 		return true
 	}
-	if raw := strings.TrimLeft(string(n.Raw()), "+-"); raw != "" && (raw[0] >= '0' && raw[0] <= '9' || raw[0] == '.') &&
-		!strings.HasPrefix(raw, "0x") && strings.ContainsAny(raw, ".eE") {
-		return true
+	if _, err := strconv.ParseInt(s, 10, 64); err != nil {
+		if _, err := strconv.ParseUint(s, 10, 64); err != nil {
+			return true
+		}
 	}
-	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
+	raw := string(n.Raw())
+	raw = strings.TrimLeft(raw[strings.LastIndexAny(raw, " \t\n")+1:], "+-") // without anchor and tag
+	switch {
+	case raw == "" || raw[0] != '.' && (raw[0] < '0' || raw[0] > '9'):
+		return false
+	case strings.HasPrefix(raw, "0x") || strings.HasPrefix(raw, "0o") || strings.HasPrefix(raw, "0b"):
 		return false
 	}
-	_, err := strconv.ParseUint(s, 10, 64)
-	return err != nil
+	return strings.ContainsAny(raw, ".eE") || raw[0] == '0' && strings.ContainsAny(raw, "89")
 }
