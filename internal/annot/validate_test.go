@@ -70,11 +70,19 @@ func validate(name string, value *source.Node) diag.List {
 }
 
 func TestValidateTypes(t *testing.T) {
-	if diags := validate(SidecarStatusPort, source.NewInt(80)); len(diags) != 1 || diags[0].Fix != `put it in quotes: "80"` {
+	if diags := validate(SidecarStatusPort, source.NewInt(80)); len(diags) != 0 {
 		t.Errorf("a number: %v", diags)
 	}
-	if diags := validate("example.com/any", source.NewMap()); len(diags) != 1 {
-		t.Errorf("an object: %v", diags)
+	if diags := validate(SidecarStatusPort, source.NewBool(true)); len(diags) != 1 {
+		t.Errorf("a boolean: %v", diags)
+	}
+	if diags := validate(ProxyConfig, source.NewInt(5)); len(diags) != 0 {
+		t.Errorf("a number as a proxy configuration: %v", diags)
+	}
+	for _, n := range []*source.Node{source.NewMap(), source.NewList()} {
+		if diags := validate("example.com/any", n); len(diags) != 1 {
+			t.Errorf("an %s: %v", n.Kind(), diags)
+		}
 	}
 	// Kubernetes reads null as the empty string.
 	if diags := validate(SidecarStatusPort, source.NewNull()); len(diags) != 1 {

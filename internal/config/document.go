@@ -60,21 +60,35 @@ func syntaxFinding(text *source.Text, err error) *diag.Diagnostic {
 
 // openConfigMap reads the string under key in the data of a ConfigMap.
 func openConfigMap(object *source.Node, key, what string) (document, *diag.Diagnostic) {
+	text, bad := FromConfigMap(object, key)
+	if bad != nil {
+		if bad.Code == CodeNoValue {
+			bad.Message = strings.Replace(bad.Message, " in data", " in data, which would hold the "+what, 1)
+		}
+		return document{}, bad
+	}
+	return parse(text)
+}
+
+// FromConfigMap returns the string under key in the data of a ConfigMap, as a
+// text for one of the parsers: "config" and "values" of istio-sidecar-injector,
+// "mesh" of istio. The Diagnostic, if any, is an error and says what the
+// ConfigMap has instead.
+func FromConfigMap(object *source.Node, key string) (*source.Text, *diag.Diagnostic) {
 	data := object.Get("data")
 	f, ok := data.Field(key)
 	if !ok {
-		d := finding(diag.Error, CodeNoValue, object.Span(), "ConfigMap %q has no key %q in data, which would hold the %s",
-			object.Get("metadata", "name").Str(), key, what)
+		d := finding(diag.Error, CodeNoValue, object.Span(), "ConfigMap %q has no key %q in data", object.Get("metadata", "name").Str(), key)
 		if data.Len() > 0 {
 			d.Span = data.Span()
 			d.Message += "; it has " + strings.Join(keys(data), ", ")
 		}
-		return document{}, d
+		return nil, d
 	}
 	if f.Value.Kind() != source.String {
-		return document{}, finding(diag.Error, CodeType, f.Value.Span(), "data.%s of a ConfigMap must be a string, not %s", key, describe(f.Value))
+		return nil, finding(diag.Error, CodeType, f.Value.Span(), "data.%s of a ConfigMap must be a string, not %s", key, describe(f.Value))
 	}
-	return parse(embed(f.Value))
+	return embed(f.Value), nil
 }
 
 // isConfigMap reports whether an object is a ConfigMap. In a ConfigMapList the
@@ -88,13 +102,14 @@ func isKind(n *source.Node, kind string) bool {
 	return n.Get("kind").Str() == kind && n.Get("apiVersion").Str() == "v1"
 }
 
-// embed returns the value of a String node as a text of its own.
+// embed returns the value of a String node as a text of its own, whose places
+// are those of the file.
 func embed(n *source.Node) *source.Text {
 	name := ""
 	if s := n.Span(); s.IsValid() {
 		name = s.Text.Name
 	}
-	return source.NewText(name, []byte(n.Str()))
+	return n.Embed(name)
 }
 
 // whole is the place of a finding that concerns a text as such.
