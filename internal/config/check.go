@@ -10,6 +10,7 @@ import (
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 	networkingv1alpha3 "istio.io/api/networking/v1alpha3"
 
+	"github.com/ingraft/ingraft/internal/annot"
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/source"
 )
@@ -255,7 +256,7 @@ func (c *checker) connections(s *meshv1alpha1.ProxyConfig_ConnectionSettings) {
 // The labels that name a place; a proxy ranks endpoints by them by itself.
 func isPlaceLabel(name string) bool {
 	switch name {
-	case "topology.kubernetes.io/region", "topology.kubernetes.io/zone", "topology.istio.io/subzone":
+	case "topology.kubernetes.io/region", "topology.kubernetes.io/zone", annot.TopologySubzone:
 		return true
 	}
 	return false

@@ -15,10 +15,17 @@ type document struct {
 	root *source.Node // nil where the document is empty
 }
 
+// The keys of the ConfigMaps of an install.
+const (
+	keyConfig = "config"
+	keyValues = "values"
+	keyMesh   = "mesh"
+)
+
 // open reads text. Where that is a ConfigMap (or a List that holds one), the
-// document is the string under key of its data. The what names the document
-// in messages: "mesh configuration". The Diagnostic, if any, is an error.
-func open(text *source.Text, key, what string) (document, *diag.Diagnostic) {
+// document is the string under key of its data. The Diagnostic, if any, is an
+// error.
+func open(text *source.Text, key string) (document, *diag.Diagnostic) {
 	doc, bad := parse(text)
 	if bad != nil {
 		return doc, bad
@@ -27,12 +34,12 @@ func open(text *source.Text, key, what string) (document, *diag.Diagnostic) {
 	if isKind(object, "List") || isKind(object, "ConfigMapList") {
 		for _, item := range object.Get("items").Items() {
 			if isConfigMap(item, object) && item.Get("data", key) != nil {
-				return openConfigMap(item, key, what)
+				return openConfigMap(item, key)
 			}
 		}
 	}
 	if isConfigMap(object, nil) {
-		return openConfigMap(object, key, what)
+		return openConfigMap(object, key)
 	}
 	return doc, nil
 }
@@ -59,12 +66,9 @@ func syntaxFinding(text *source.Text, err error) *diag.Diagnostic {
 }
 
 // openConfigMap reads the string under key in the data of a ConfigMap.
-func openConfigMap(object *source.Node, key, what string) (document, *diag.Diagnostic) {
+func openConfigMap(object *source.Node, key string) (document, *diag.Diagnostic) {
 	text, bad := FromConfigMap(object, key)
 	if bad != nil {
-		if bad.Code == CodeNoValue {
-			bad.Message = strings.Replace(bad.Message, " in data", " in data, which would hold the "+what, 1)
-		}
 		return document{}, bad
 	}
 	return parse(text)
@@ -83,12 +87,26 @@ func FromConfigMap(object *source.Node, key string) (*source.Text, *diag.Diagnos
 			d.Span = data.Span()
 			d.Message += "; it has " + strings.Join(keys(data), ", ")
 		}
+		d.Fix = "take ConfigMap " + home(key)
 		return nil, d
 	}
 	if f.Value.Kind() != source.String {
 		return nil, finding(diag.Error, CodeType, f.Value.Span(), "data.%s of a ConfigMap must be a string, not %s", key, describe(f.Value))
 	}
 	return embed(f.Value), nil
+}
+
+// home names the ConfigMap that holds a key in an install without revision.
+func home(key string) string {
+	if key == keyMesh {
+		return "istio"
+	}
+	return "istio-sidecar-injector"
+}
+
+// elsewhere says how to get the document that is kept under a key.
+func elsewhere(key string) string {
+	return "take the string under key " + key + " of ConfigMap " + home(key) + ", or that ConfigMap"
 }
 
 // isConfigMap reports whether an object is a ConfigMap. In a ConfigMapList the

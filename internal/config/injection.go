@@ -25,7 +25,7 @@ const injectionDocument = "injection configuration"
 // A text that is no such document is taken for a template, as kube-inject
 // does, unless it is evidently something else.
 func ParseInjection(text *source.Text) (*Injection, diag.List) {
-	doc, bad := open(text, "config", injectionDocument)
+	doc, bad := open(text, keyConfig)
 	if bad != nil {
 		if bad.Code == diag.CodeSyntax && doc.text == text && !looksLikeConfig(text.Data) {
 			return bare(text), nil
@@ -102,7 +102,7 @@ func looksLikeConfig(data []byte) bool {
 // notInjection says what a document is that is evidently something else, and
 // how to get what is wanted.
 func notInjection(root *source.Node) (what, fix string) {
-	fix = "take the string under key config of ConfigMap istio-sidecar-injector, or that ConfigMap"
+	fix = elsewhere(keyConfig)
 	kind := root.Get("kind").Str()
 	switch {
 	case root.Get("apiVersion") != nil && kind != "" && kind != "Pod": // a template may be spelled as a whole Pod

@@ -18,7 +18,7 @@ import (
 // What the control plane refuses is an error; an unknown field, which it does
 // not notice, is a warning.
 func ParseMesh(text *source.Text) (*Mesh, diag.List) {
-	doc, bad := open(text, "mesh", "mesh configuration")
+	doc, bad := open(text, keyMesh)
 	if bad != nil {
 		return nil, diag.List{bad}
 	}
@@ -53,7 +53,7 @@ func notMesh(root *source.Node) *diag.Diagnostic {
 		return nil
 	}
 	d := finding(diag.Error, CodeDocument, root.Span(), "this is %s, not a mesh configuration", what)
-	d.Fix = "take the string under key mesh of ConfigMap istio, or that ConfigMap"
+	d.Fix = elsewhere(keyMesh)
 	return d
 }
 

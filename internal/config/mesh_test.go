@@ -147,7 +147,7 @@ func TestParseMeshFindings(t *testing.T) {
 		{"global: {}", "error IGF0201: this is the values of an install, not a mesh configuration (take the string under key mesh of ConfigMap istio, or that ConfigMap)\n"},
 		{"templates: {}", "error IGF0201: this is an injection configuration, not a mesh configuration (take the string under key mesh of ConfigMap istio, or that ConfigMap)\n"},
 		{"apiVersion: v1\nkind: Service", "error IGF0201: this is a Kubernetes object of kind Service, not a mesh configuration (take the string under key mesh of ConfigMap istio, or that ConfigMap)\n"},
-		{"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: istio}\ndata: {meshNetworks: ''}", "error IGF0202: ConfigMap \"istio\" has no key \"mesh\" in data, which would hold the mesh configuration; it has meshNetworks\n"},
+		{"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: istio}\ndata: {meshNetworks: ''}", "error IGF0202: ConfigMap \"istio\" has no key \"mesh\" in data; it has meshNetworks (take ConfigMap istio)\n"},
 	} {
 		m, diags := ParseMesh(source.NewText("mesh.yaml", []byte(test.text)))
 		if got := findings(diags); got != test.want {

@@ -7,14 +7,12 @@ import (
 	"github.com/ingraft/ingraft/internal/source"
 )
 
-const valuesDocument = "values of an install"
-
 // ParseValues reads the values of an install, JSON or YAML: key "values" of
 // the ConfigMap istio-sidecar-injector, or the ConfigMap itself. An empty text
 // stands for no values at all. A value of a type that the control plane
 // refuses is an error.
 func ParseValues(text *source.Text) (*Values, diag.List) {
-	doc, bad := open(text, "values", valuesDocument)
+	doc, bad := open(text, keyValues)
 	if bad != nil {
 		return nil, diag.List{bad}
 	}
@@ -47,8 +45,8 @@ func notValues(root *source.Node) *diag.Diagnostic {
 	default:
 		return nil
 	}
-	d := finding(diag.Error, CodeDocument, root.Span(), "this is %s, not the %s", what, valuesDocument)
-	d.Fix = "take the string under key values of ConfigMap istio-sidecar-injector, or that ConfigMap"
+	d := finding(diag.Error, CodeDocument, root.Span(), "this is %s, not the values of an install", what)
+	d.Fix = elsewhere(keyValues)
 	return d
 }
 
