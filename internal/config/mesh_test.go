@@ -136,6 +136,7 @@ func TestParseMeshFindings(t *testing.T) {
 		{"localityLbSetting: {distribute: [{from: a, to: {b: 101}}]}", "error IGF0303: localityLbSetting.distribute[0].to.b must be a weight from 1 to 100, not 101\n"},
 		{"localityLbSetting: {distribute: [{from: a, to: {b: 99}}]}", "error IGF0303: localityLbSetting.distribute[0].to must hold weights whose sum is 100, not 99\n"},
 		{"localityLbSetting: {distribute: [{from: a, to: {b/*: 50, b/c: 50}}]}", "error IGF0303: localityLbSetting.distribute[0].to has locality \"b/c\", which overlaps with one before it\n"},
+		{"localityLbSetting: {distribute: [{from: a, to: {b: 50, '*': 50}}]}", "error IGF0303: localityLbSetting.distribute[0].to has locality \"b\", which overlaps with one before it\n"},
 		{"localityLbSetting: {distribute: [{from: '*/a', to: {b: 100}}]}", "error IGF0303: localityLbSetting.distribute has locality \"*/a\": only its end may be *\n"},
 		{"localityLbSetting: {distribute: [{from: a//b, to: {b: 100}}]}", "error IGF0303: localityLbSetting.distribute has locality \"a//b\": neither region nor zone nor subzone may be empty\n"},
 		{"localityLbSetting: {failover: [{from: a/b, to: a/b}]}", "error IGF0303: localityLbSetting.failover[0] must lead from one region to another, not to itself\nerror IGF0303: localityLbSetting.failover[0] must name whole regions, without / and *\n"},
