@@ -159,3 +159,25 @@ func TestParseMeshFindings(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckProxyConfig(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "",
+		"concurrency: 2\ntracing: {sampling: NaN}": "",
+		`{"image": {"imageType": "debug"}}`:        "",
+		"concurency: 2":                            "warning IGF0302: unknown field concurency: the control plane ignores it (did you mean concurrency?)\n",
+		"concurrency: ' 2 '":                       "",
+		"concurrency: two":                         "error IGF0301: concurrency must be a whole number, not the string \"two\"\n",
+		"tracing: {sampling: lots}":                "error IGF0301: tracing.sampling must be a number, not the string \"lots\"\n",
+		"tracing: {maxPathTagLength: -1}":          "error IGF0301: tracing.maxPathTagLength must be a whole number that is not negative, not the number -1\n",
+		"statusPort: 0":                            "error IGF0303: statusPort must be a port from 1 to 65535, not 0\n",
+		"- a":                                      "error IGF0301: the document must be an object, not an array\n",
+	} {
+		if got := findings(CheckProxyConfig(source.NewText("annotation", []byte(text)))); got != want {
+			t.Errorf("%q\ngot  %swant %s", text, got, want)
+		}
+	}
+	if diags := CheckProxyConfig(source.NewText("annotation", []byte("{"))); len(diags) != 1 || diags[0].Code != diag.CodeSyntax {
+		t.Errorf("broken YAML: %v", diags)
+	}
+}
