@@ -2,4 +2,32 @@
 // shows what it did.
 package main
 
-func main() {}
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/ingraft/ingraft/internal/cli"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal ends the command in good order, the second one at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(cli.Main(ctx, cli.Env{
+		Args:      os.Args,
+		Stdin:     os.Stdin,
+		Stdout:    os.Stdout,
+		Stderr:    os.Stderr,
+		LookupEnv: os.LookupEnv,
+		Now:       time.Now,
+		IsTerminal: func(stream any) bool {
+			file, ok := stream.(*os.File)
+			return ok && term.IsTerminal(int(file.Fd()))
+		},
+	}))
+}

@@ -211,13 +211,13 @@ func (in *injection) culprit(t *tmpl.Template, bad *diag.Diagnostic) *diag.Diagn
 func (in *injection) read(t *tmpl.Template, data *tmpl.Data, out []byte) (*source.Node, *diag.Diagnostic) {
 	doc, err := source.Parse(source.NewText("", out))
 	var root *source.Node
-	var failure, where string
+	failure, at := "", -1
 	switch {
 	case err != nil:
 		var syntax *source.SyntaxError
 		failure = "is not YAML: " + err.Error()
 		if errors.As(err, &syntax) {
-			failure, where = "is not YAML: "+syntax.Message, renderedLine(out, syntax.Span.Start)
+			failure, at = "is not YAML: "+syntax.Message, syntax.Span.Start
 		}
 	case doc.Root.Kind() != source.Map && !doc.Root.IsNull():
 		failure = "is no object"
@@ -225,7 +225,7 @@ func (in *injection) read(t *tmpl.Template, data *tmpl.Data, out []byte) (*sourc
 		if findings := strictly.Check(doc.Root, kube.TypePod); findings.HasErrors() {
 			failure = "is no part of a pod: " + findings[0].Message
 			if findings[0].Span.IsValid() {
-				where = renderedLine(out, findings[0].Span.Start)
+				at = findings[0].Span.Start
 			}
 		} else {
 			root = doc.Root
@@ -235,6 +235,14 @@ func (in *injection) read(t *tmpl.Template, data *tmpl.Data, out []byte) (*sourc
 		return nil, bad
 	}
 	if failure != "" {
+		line := renderedLine(out, at)
+		if bad := t.Unset(line, data); bad != nil {
+			return nil, bad
+		}
+		where := ""
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			where = " (at " + strconv.Quote(string(line[:min(len(line), 80)])) + ")"
+		}
 		return nil, &diag.Diagnostic{
 			Code: CodeOverlay, Severity: diag.Error, Span: source.Span{Text: t.Text()},
 			Message: "what template " + strconv.Quote(t.Name()) + " makes of this pod " + failure + where,
@@ -243,15 +251,15 @@ func (in *injection) read(t *tmpl.Template, data *tmpl.Data, out []byte) (*sourc
 	return root, nil
 }
 
-// renderedLine quotes the line of a rendering.
-func renderedLine(out []byte, at int) string {
-	at = min(max(at, 0), len(out))
+// renderedLine returns the line of a rendering that holds the byte at an
+// offset, nil for none.
+func renderedLine(out []byte, at int) []byte {
+	if at < 0 || at > len(out) {
+		return nil
+	}
 	start := bytes.LastIndexByte(out[:at], '\n') + 1
 	line, _, _ := bytes.Cut(out[start:], []byte("\n"))
-	if line = bytes.TrimSpace(line); len(line) == 0 {
-		return ""
-	}
-	return " (at " + strconv.Quote(string(line[:min(len(line), 80)])) + ")"
+	return line
 }
 
 // merge applies overlays to the user's pod, and to an empty one.

@@ -13,6 +13,8 @@ import (
 	"github.com/ingraft/ingraft/internal/source"
 )
 
+const valuesFix = "the pod is not at fault: set it in the values document, or give the values that belong to this injection configuration"
+
 // renderError makes a diagnostic of an error of text/template.
 func (r *reference) renderError(err error, data *Data) *diag.Diagnostic {
 	t := r.template
@@ -28,7 +30,7 @@ func (r *reference) renderError(err error, data *Data) *diag.Diagnostic {
 	}
 	if missing := r.missingValues(pos, data); len(missing) > 0 {
 		return t.diagnose(CodeValues, span, message+"; values: "+strings.Join(missing, " and ")+" is not set",
-			"the pod is not at fault: set it in the values document, or give the values that belong to this injection configuration")
+			valuesFix)
 	}
 	if field, ok := strings.CutPrefix(message, "can't evaluate field "); ok {
 		field, typ, _ := strings.Cut(field, " in type ")

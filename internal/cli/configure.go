@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/ingraft/ingraft/internal/chart/builtin"
+	"github.com/ingraft/ingraft/internal/config"
+	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/inject"
+	"github.com/ingraft/ingraft/internal/source"
+)
+
+// setup is what a run of kube-inject works with.
+type setup struct {
+	// engine is nil where the configuration holds an error.
+	engine   runner
+	native   func(pod *source.Node) bool
+	findings diag.List
+}
+
+// piece is one part of the configuration, and where it came from.
+type piece struct {
+	text *source.Text
+	// from says it to people: "file mesh.yaml".
+	from string
+	// kind is where it came from.
+	kind pieceKind
+}
+
+type pieceKind uint8
+
+const (
+	fromFile pieceKind = iota
+	fromCluster
+	fromBuiltin
+)
+
+// pieces are the three parts that an engine is made of.
+type pieces struct{ template, mesh, values piece }
+
+// configure gets the configuration, piece by piece, and compiles it.
+func (k *kubeInject) configure(ctx context.Context) (*setup, error) {
+	p, nodes, err := k.collect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if k.format == "text" {
+		fmt.Fprintln(k.Stderr, p.String())
+	}
+	if p.template.kind == fromFile && p.values.kind == fromBuiltin {
+		k.warn("the injection template is your own, but the values are the built-in defaults; give those of your mesh with --valuesFile")
+	}
+	s := &setup{native: k.nativeRule(nodes)}
+	var parsed struct {
+		injection *config.Injection
+		mesh      *config.Mesh
+		values    *config.Values
+	}
+	var found [3]diag.List
+	parsed.injection, found[0] = config.ParseInjection(p.template.text)
+	parsed.mesh, found[1] = config.ParseMesh(p.mesh.text)
+	parsed.values, found[2] = config.ParseValues(p.values.text)
+	for _, l := range found {
+		s.findings = append(s.findings, l...)
+	}
+	if s.findings.HasErrors() {
+		return s, nil
+	}
+	engine, list := inject.Compile(parsed.injection, parsed.mesh, parsed.values, inject.Options{})
+	s.findings = append(s.findings, list...)
+	if !list.HasErrors() {
+		s.engine = engine
+	}
+	return s, nil
+}
+
+// warn tells what is worth knowing about how the command was called.
+func (k *kubeInject) warn(format string, args ...any) {
+	if k.format == "text" {
+		fmt.Fprintf(k.Stderr, "warning: "+format+"\n", args...)
+	}
+}
+
+// String says on one line what is used.
+func (p *pieces) String() string {
+	if p.template.from == p.mesh.from && p.mesh.from == p.values.from {
+		return "using injection template, mesh config and values from " + p.template.from
+	}
+	return fmt.Sprintf("using injection template from %s, mesh config from %s, values from %s", p.template.from, p.mesh.from, p.values.from)
+}
+
+// collect gets the three pieces: from files, else from the cluster where one
+// is configured, else the built-in ones. The source of nodes is nil where no
+// cluster was asked.
+func (k *kubeInject) collect(ctx context.Context) (*pieces, nodeSource, error) {
+	p := &pieces{}
+	missing := 0
+	for _, f := range []struct {
+		flag, file string
+		to         *piece
+	}{
+		{"injectConfigFile", k.injectConfigFile, &p.template},
+		{"meshConfigFile", k.meshConfigFile, &p.mesh},
+		{"valuesFile", k.valuesFile, &p.values},
+	} {
+		if f.file == "" {
+			missing++
+			continue
+		}
+		data, err := os.ReadFile(k.path(f.file))
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading --%s %s: %w", f.flag, f.file, because(err))
+		}
+		*f.to = piece{source.NewText(f.file, data), "file " + f.file, fromFile}
+	}
+	if missing == 0 {
+		return p, nil, nil
+	}
+	nodes, asked, err := k.fromCluster(ctx, p)
+	if err != nil || asked {
+		return p, nodes, err
+	}
+	return p, nil, k.fromBuiltin(p)
+}
+
+// fromBuiltin fills the pieces that are missing with the built-in defaults.
+func (k *kubeInject) fromBuiltin(p *pieces) error {
+	injection, mesh, values, err := builtin.DefaultInjection(builtin.Injection{
+		Revision: k.revision, IstioNamespace: k.globals.istioNamespace,
+	})
+	if err != nil {
+		return fmt.Errorf("rendering the built-in configuration: %w", err)
+	}
+	for _, f := range []struct {
+		name string
+		data []byte
+		to   *piece
+	}{
+		{"injection configuration", injection, &p.template},
+		{"mesh configuration", mesh, &p.mesh},
+		{"values", values, &p.values},
+	} {
+		if f.to.text == nil {
+			*f.to = piece{source.NewText("built-in "+f.name, f.data), "the built-in defaults of Istio " + builtin.Tag, fromBuiltin}
+		}
+	}
+	return nil
+}
+
+// nodeSource tells what is known about the nodes that pods will run on.
+type nodeSource interface {
+	// Native reports whether the node of that name, or every node where the
+	// name is empty or unknown, runs native sidecars.
+	Native(node string) bool
+}
+
+// nativeRule returns how to tell whether a pod gets a native sidecar.
+func (k *kubeInject) nativeRule(nodes nodeSource) func(*source.Node) bool {
+	native, decided := k.nativeWithoutNodes()
+	if decided || nodes == nil {
+		return func(*source.Node) bool { return native }
+	}
+	return func(pod *source.Node) bool { return nodes.Native(pod.Get("spec", "nodeName").Str()) }
+}
+
+const nativeVariable = "ENABLE_NATIVE_SIDECARS"
+
+// nativeWithoutNodes tells whether sidecars are native, where that is decided
+// whatever nodes there are: by the flag, else by the control plane's variable,
+// else by the version of Kubernetes.
+func (k *kubeInject) nativeWithoutNodes() (native, decided bool) {
+	switch k.nativeSidecars {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	}
+	switch k.getenv(nativeVariable) {
+	case "", "auto":
+	default:
+		return k.getenv(nativeVariable) == "true", true
+	}
+	if minor, err := parseKubeVersion(k.kubeVersion); err == nil && minor > 0 {
+		return minor >= nativeSince, true
+	}
+	return false, false
+}
+
+// engineEnv is the environment that the engine and templates see: that of the
+// process, in which the flag for native sidecars replaces its variable.
+func (k *kubeInject) engineEnv(name string) string {
+	if name == nativeVariable && k.nativeSidecars != "auto" {
+		return k.nativeSidecars
+	}
+	return k.getenv(name)
+}

@@ -1,0 +1,322 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/inject"
+	"github.com/ingraft/ingraft/internal/kube"
+	"github.com/ingraft/ingraft/internal/source"
+)
+
+// runner is the part of an engine that commands use.
+type runner interface {
+	Run(*inject.Request) *inject.Result
+}
+
+// injector injects into the workloads of documents, one at a time. It is used
+// by many goroutines at once.
+type injector struct {
+	engine   runner
+	podPaths []kube.PodPath
+	revision string
+	// namespace is that of objects which do not state one.
+	namespace string
+	// namespaces holds the Namespace objects of the input by name.
+	namespaces map[string]*source.Node
+	// native tells whether a pod's cluster runs native sidecars.
+	native func(pod *source.Node) bool
+	getenv func(string) string
+	now    time.Time
+}
+
+// outcome is what became of one document.
+type outcome struct {
+	// data is the document's new text; nil where it stays as it is.
+	data []byte
+	// findings are the user's mistakes in it.
+	findings diag.List
+	// skipped are the workloads that were left alone.
+	skipped []skipped
+}
+
+// skipped is a workload that was left alone, and why.
+type skipped struct {
+	workload kube.Ref
+	decision inject.Decision
+}
+
+// document injects into the workloads of one document. The error is that of
+// reading it, if any.
+func (j *injector) document(doc *source.Document, err error) outcome {
+	var o outcome
+	if err != nil {
+		o.findings = diag.List{syntaxFinding(err)}
+		return o
+	}
+	if doc.Root == nil {
+		return o
+	}
+	for _, span := range doc.Duplicates {
+		o.findings = append(o.findings, &diag.Diagnostic{
+			Code: diag.CodeDuplicateKey, Severity: diag.Warning, Span: span,
+			Message: "key " + string(span.Text.Data[span.Start:span.End]) + " is given again in the same object; only the last one counts",
+			Fix:     "remove this one, which has no effect",
+		})
+	}
+	var replaced []replacement
+	for object := range kube.Objects(doc.Root) {
+		if d := notAnObject(object); d != nil {
+			o.findings = append(o.findings, d)
+			continue
+		}
+		w, ok := object.Workload(j.podPaths)
+		if !ok {
+			continue
+		}
+		if d := w.Missing(); d != nil {
+			o.findings = append(o.findings, d)
+			continue
+		}
+		result := j.engine.Run(j.request(w))
+		for _, d := range result.Diagnostics {
+			o.findings = append(o.findings, concerning(d, w.Ref))
+		}
+		switch {
+		case result.Diagnostics.HasErrors():
+		case result.Decision.Verdict == inject.Skip:
+			o.skipped = append(o.skipped, skipped{w.Ref, result.Decision})
+		case result.Pod != w.Template:
+			path := append(object.Path[:len(object.Path):len(object.Path)], w.Path...)
+			replaced = append(replaced, replacement{path, result.Pod})
+		}
+	}
+	if len(replaced) > 0 && !o.findings.HasErrors() {
+		o.data = rewrite(doc, replaceAll(doc.Root, replaced))
+	}
+	return o
+}
+
+// request says to the engine what is known about a workload's pod.
+func (j *injector) request(w kube.Workload) *inject.Request {
+	owner := w.Ref
+	if len(w.Path) == 0 {
+		owner = kube.OwnerOf(w.Template)
+	}
+	namespace := w.Template.Get("metadata", "namespace").Str()
+	if namespace == "" {
+		namespace = w.Ref.Namespace
+	}
+	if namespace == "" {
+		namespace = j.namespace
+	}
+	return &inject.Request{
+		Door:           inject.CommandLine,
+		Pod:            w.Template,
+		Owner:          owner,
+		NamespaceName:  namespace,
+		Namespace:      j.namespaces[namespace],
+		NativeSidecars: j.native(w.Template),
+		Revision:       j.revision,
+		Getenv:         j.getenv,
+		Now:            j.now,
+	}
+}
+
+// syntaxFinding turns the error of a reader into a finding.
+func syntaxFinding(err error) *diag.Diagnostic {
+	d := &diag.Diagnostic{Code: diag.CodeSyntax, Severity: diag.Error, Message: err.Error()}
+	var syntax *source.SyntaxError
+	if errors.As(err, &syntax) {
+		d.Span, d.Message = syntax.Span, syntax.Message
+	}
+	return d
+}
+
+// notAnObject returns what to tell about a document, or an item of a list,
+// that is no Kubernetes object.
+func notAnObject(o kube.Object) *diag.Diagnostic {
+	if o.Node.Kind() != source.Map {
+		return &diag.Diagnostic{
+			Code: diag.CodeNotObject, Severity: diag.Error, Span: o.Node.Span(),
+			Message: "this is " + article(o.Node.Kind()) + ", not a Kubernetes object",
+			Fix:     "write an object with apiVersion, kind and metadata, or leave the file out",
+		}
+	}
+	missing := ""
+	switch {
+	case o.Ref.Kind == "" && o.Ref.APIVersion == "":
+		missing = "apiVersion and kind"
+	case o.Ref.Kind == "":
+		missing = "kind"
+	case o.Ref.APIVersion == "":
+		missing = "apiVersion"
+	default:
+		return nil
+	}
+	return &diag.Diagnostic{
+		Code: diag.CodeNoKind, Severity: diag.Error, Span: firstByte(o.Node), Object: o.Ref.String(),
+		Message: "this object has no " + missing + ", so that nobody can tell what it is",
+		Fix:     "add " + missing + ", or leave the file out if it is no Kubernetes manifest",
+	}
+}
+
+// article names a kind of node that is no object.
+func article(k source.Kind) string {
+	switch k {
+	case source.Null:
+		return "null"
+	case source.List:
+		return "an array"
+	}
+	return "a " + k.String()
+}
+
+// firstByte returns the span of where a node begins, to point at an object as
+// a whole.
+func firstByte(n *source.Node) source.Span {
+	if fields := n.Fields(); len(fields) > 0 && fields[0].KeySpan.IsValid() {
+		return fields[0].KeySpan
+	}
+	span := n.Span()
+	span.End = min(span.Start+1, span.End)
+	return span
+}
+
+// concerning returns a finding that names its object. Findings of the engine
+// may be shared, so they are not changed.
+func concerning(d *diag.Diagnostic, ref kube.Ref) *diag.Diagnostic {
+	if d.Object != "" {
+		return d
+	}
+	named := *d
+	named.Object = ref.String()
+	return &named
+}
+
+// replacement is a new value for what stands at a path.
+type replacement struct {
+	path kube.Path
+	node *source.Node
+}
+
+// replaceAll returns root with all replacements made. No path leads to a place
+// within another's, and those within one list follow each other.
+func replaceAll(root *source.Node, all []replacement) *source.Node {
+	if len(all) == 1 {
+		return kube.Put(root, all[0].path, all[0].node)
+	}
+	items := root.Items()
+	if root.Kind() == source.List {
+		items = append([]*source.Node(nil), items...)
+	}
+	for len(all) > 0 {
+		key, same := all[0].path[0], 1
+		for same < len(all) && all[same].path[0] == key {
+			same++
+		}
+		below := make([]replacement, same)
+		for i, r := range all[:same] {
+			below[i] = replacement{r.path[1:], r.node}
+		}
+		value := replaceAll(kube.At(root, kube.Path{key}), below)
+		if root.Kind() == source.List {
+			items[indexOf(key)] = value
+		} else {
+			root = root.With(key, value)
+		}
+		all = all[same:]
+	}
+	if root.Kind() == source.List {
+		return root.WithItems(items...)
+	}
+	return root
+}
+
+func indexOf(key string) int {
+	i := 0
+	for _, digit := range key {
+		i = i*10 + int(digit-'0')
+	}
+	return i
+}
+
+// rewrite returns the text of a document whose value is now root: everything
+// written anew, in the notation that it had, with sorted keys in YAML. The
+// separator before it stays.
+func rewrite(doc *source.Document, root *source.Node) []byte {
+	data := doc.Text.Data
+	if doc.Format == source.JSON {
+		return rewriteJSON(doc, root)
+	}
+	separator, directives := separatorOf(data)
+	out := make([]byte, 0, len(data)+8<<10)
+	out = append(append(out, directives...), separator...)
+	out = source.AppendYAML(out, root)
+	if ended(data) {
+		out = append(out, "...\n"...) // directives may follow
+	}
+	return out
+}
+
+// separatorOf returns the line of a document that separates it from the one
+// before (--- and what else stands on it, unless that is already the
+// document), and what precedes that line.
+func separatorOf(data []byte) (line, before []byte) {
+	for at := 0; at < len(data); {
+		end := bytes.IndexByte(data[at:], '\n')
+		if end < 0 {
+			end = len(data) - at - 1
+		}
+		l := data[at : at+end+1]
+		trimmed := bytes.TrimSpace(l)
+		switch {
+		case bytes.HasPrefix(bytes.TrimPrefix(l, bom), []byte("---")):
+			if rest := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimPrefix(l, bom), []byte("---"))); len(rest) > 0 && rest[0] != '#' {
+				return []byte("---\n"), data[:at]
+			}
+			return l, data[:at]
+		case len(trimmed) == 0 || trimmed[0] == '#' || trimmed[0] == '%':
+			at += end + 1
+		default:
+			return nil, nil
+		}
+	}
+	return nil, nil
+}
+
+var bom = []byte("\ufeff")
+
+// ended reports whether a document ends in the marker "...".
+func ended(data []byte) bool {
+	data = bytes.TrimRight(data, " \t\r\n")
+	return bytes.Equal(data, []byte("...")) || bytes.HasSuffix(data, []byte("\n..."))
+}
+
+// rewriteJSON returns a document with root as JSON in place of its value: on
+// one line where it was, else indented as it was.
+func rewriteJSON(doc *source.Document, root *source.Node) []byte {
+	data, span := doc.Text.Data, doc.Root.Span()
+	var out bytes.Buffer
+	out.Grow(len(data) + 8<<10)
+	out.Write(data[:span.Start])
+	compact := source.AppendJSON(nil, root)
+	if indent, ok := indentOf(data[span.Start:span.End]); !ok || json.Indent(&out, compact, "", indent) != nil {
+		out.Write(compact)
+	}
+	out.Write(data[span.End:])
+	return out.Bytes()
+}
+
+// indentOf returns the blanks at the start of the second line; false where
+// there is only one line.
+func indentOf(value []byte) (string, bool) {
+	_, rest, ok := bytes.Cut(value, []byte("\n"))
+	if !ok {
+		return "", false
+	}
+	return string(rest[:len(rest)-len(bytes.TrimLeft(rest, " \t"))]), true
+}

@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ingraft/ingraft/internal/chart/builtin"
+	"github.com/ingraft/ingraft/internal/cluster"
+	"github.com/ingraft/ingraft/internal/kube"
+	"github.com/ingraft/ingraft/internal/source"
+)
+
+// kubeInject is one run of the command kube-inject.
+type kubeInject struct {
+	*app
+	files    []string
+	output   string
+	strict   bool
+	podPaths []string
+	format   string
+
+	meshConfigFile, injectConfigFile, valuesFile string
+	meshConfigMap, injectConfigMap               string
+	revision                                     string
+	nativeSidecars, kubeVersion                  string
+
+	operatorFile string
+	live         liveInjector
+}
+
+// liveInjector holds the flags with which istioctl reaches an injector that is
+// running. No such injector is asked, so they are only checked.
+type liveInjector struct {
+	webhookConfig                            string
+	xdsAddress, xdsLabel, authority, certDir string
+	xdsPort                                  int
+	insecure, plaintext                      bool
+	timeout                                  time.Duration
+}
+
+func (a *app) kubeInjectCommand() *cobra.Command {
+	k := &kubeInject{app: a}
+	n := a.name
+	c := &cobra.Command{
+		Use:   "kube-inject",
+		Short: "Inject the mesh's sidecar into Kubernetes manifests",
+		Long: `kube-inject adds the mesh's sidecar to every workload of a manifest, as the
+mesh's webhook would when the pods are made. Everything that is no workload
+passes through as it is, so whole applications can be given at once.
+
+Injection template, mesh configuration and values come, each by itself, from
+the file that a flag names; else, where a kubeconfig is configured, from the
+cluster's ConfigMaps; else from the built-in defaults of Istio ` + builtin.Tag + `. With all
+three given as files no cluster is asked.
+
+Nothing is written unless every document is sound.`,
+		Example: `  # Inject into a manifest and apply it
+  ` + n + ` kube-inject -f deployment.yaml | kubectl apply -f -
+
+  # Update a workload of the cluster
+  kubectl get deployment -o yaml | ` + n + ` kube-inject -f - | kubectl apply -f -
+
+  # Inject into all manifests of a folder, and keep the result in a file
+  ` + n + ` kube-inject -f k8s/ -o injected.yaml
+
+  # Take template, mesh configuration and values out of a cluster ...
+  kubectl -n istio-system get configmap istio-sidecar-injector -o jsonpath='{.data.config}' > inject.yaml
+  kubectl -n istio-system get configmap istio -o jsonpath='{.data.mesh}' > mesh.yaml
+  kubectl -n istio-system get configmap istio-sidecar-injector -o jsonpath='{.data.values}' > values.json
+
+  # ... and use them where there is no cluster
+  ` + n + ` kube-inject -f deployment.yaml --injectConfigFile inject.yaml --meshConfigFile mesh.yaml --valuesFile values.json
+
+  # Fail when a workload cannot get a sidecar
+  ` + n + ` kube-inject --strict -f deployment.yaml
+
+  # Inject into a kind of your own, whose pods are made from spec.worker
+  ` + n + ` kube-inject -f farm.yaml --pod-path Farm.example.com=spec.worker`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return usagef("unexpected argument %q", args[0]).
+				hinted("Every input needs its own -f; write patterns in quotes: -f '*.yaml'.")
+		},
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := k.check(c); err != nil {
+				return err
+			}
+			return k.run(c.Context())
+		},
+	}
+	f := c.Flags()
+	f.StringArrayVarP(&k.files, "filename", "f", nil, "file, folder or pattern to read, - for standard input (repeatable, or separated by commas)")
+	f.StringVarP(&k.output, "output", "o", "", "file to write; empty for standard output. It may be the input")
+	f.StringVar(&k.injectConfigFile, "injectConfigFile", "", "file with the injection template: key config of the ConfigMap, the ConfigMap, or a bare template")
+	f.StringVar(&k.injectConfigMap, "injectConfigMapName", cluster.InjectorConfigMap, "ConfigMap with injection template (key config) and values (key values)")
+	_ = f.MarkHidden("injectConfigMapName")
+	f.StringVar(&k.meshConfigFile, "meshConfigFile", "", "file with the mesh configuration; wins over --meshConfigMapName")
+	f.StringVar(&k.meshConfigMap, "meshConfigMapName", cluster.MeshConfigMap, "ConfigMap with the mesh configuration (key mesh)")
+	f.StringVar(&k.valuesFile, "valuesFile", "", "file with the values of the install, JSON or YAML")
+	f.StringVarP(&k.revision, "revision", "r", "", "revision of the control plane")
+	f.BoolVar(&k.strict, "strict", false, "exit 1, and write nothing, when a workload is skipped")
+	f.StringVar(&k.nativeSidecars, "native-sidecars", "auto", "make the sidecar a native one: true, false, or auto: as the cluster's nodes are; else as ENABLE_NATIVE_SIDECARS or --kube-version say; else false")
+	f.StringVar(&k.kubeVersion, "kube-version", "", "version of Kubernetes that the pods will run on, for example 1.33")
+	f.StringArrayVar(&k.podPaths, "pod-path", nil, "where a kind keeps its pod template: Kind.group=dotted.path (repeatable)")
+	f.StringVar(&k.format, "diagnostics", "text", "format of what is found in the input, on standard error: text, json or sarif")
+	f.StringVar(&k.operatorFile, "operatorFileName", "", "accepted for istioctl's sake only: give --meshConfigFile and --valuesFile instead")
+	k.live.register(c)
+	return c
+}
+
+func (l *liveInjector) register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&l.webhookConfig, "webhookConfig", "istio-sidecar-injector", "accepted for istioctl's sake: the webhook is not asked")
+	f.StringVar(&l.xdsAddress, "xds-address", "", "address of a live injector; refused, as none is asked")
+	f.StringVar(&l.xdsLabel, "xds-label", "", "labels of a live injector; refused, as none is asked")
+	f.IntVar(&l.xdsPort, "xds-port", 15012, "accepted for istioctl's sake: no live injector is asked")
+	f.StringVar(&l.authority, "authority", "", "name of a live injector; refused, as none is asked")
+	f.StringVar(&l.certDir, "cert-dir", "", "certificates for a live injector; refused, as none is asked")
+	f.BoolVar(&l.insecure, "insecure", false, "refused, as no live injector is asked")
+	f.BoolVar(&l.plaintext, "plaintext", false, "refused, as no live injector is asked")
+	f.DurationVar(&l.timeout, "timeout", 30*time.Second, "accepted for istioctl's sake: no live injector is asked")
+}
+
+// asked returns the first flag given that asks for a live injector, "" where
+// none is. Those that do so in istioctl only together with another do not
+// count, nor do defaults from the environment.
+func (l *liveInjector) asked(c *cobra.Command) string {
+	for _, name := range [...]string{"xds-address", "xds-label", "authority", "cert-dir", "insecure", "plaintext"} {
+		if f := c.Flags().Lookup(name); f.Changed && f.Value.String() != f.DefValue {
+			return name
+		}
+	}
+	return ""
+}
+
+// check refuses flags that cannot be honoured.
+func (k *kubeInject) check(c *cobra.Command) error {
+	if k.operatorFile != "" {
+		return usagef("--operatorFileName is not in this version of ingraft").
+			hinted("Give its meshConfig with --meshConfigFile and its values with --valuesFile.")
+	}
+	// istioctl asks no injector either where the template is in a file.
+	if name := k.live.asked(c); name != "" && k.injectConfigFile == "" {
+		return usagef("--%s: this version of ingraft does not ask a live injector", name).
+			hinted("Leave it out: the template comes from --injectConfigFile, the cluster's ConfigMap or the built-in defaults.")
+	}
+	switch k.nativeSidecars {
+	case "auto", "true", "false":
+	default:
+		return usagef("--native-sidecars %q is not auto, true or false", k.nativeSidecars)
+	}
+	if _, err := parseKubeVersion(k.kubeVersion); err != nil {
+		return err
+	}
+	switch k.format {
+	case "text", "json", "sarif":
+	default:
+		return usagef("--diagnostics %q is not text, json or sarif", k.format)
+	}
+	if _, err := kube.ParsePodPaths(k.podPaths); err != nil {
+		return usagef("--pod-path: %v", err)
+	}
+	if k.revision == "default" {
+		k.revision = ""
+	}
+	return nil
+}
+
+// nativeSince is the minor release of Kubernetes from which on the control
+// plane takes native sidecars for granted.
+const nativeSince = 33
+
+// parseKubeVersion returns the minor release of a version of Kubernetes, 0 for
+// none.
+func parseKubeVersion(version string) (minor int, err error) {
+	if version == "" {
+		return 0, nil
+	}
+	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
+	if len(parts) >= 2 && parts[0] == "1" {
+		minor, err = strconv.Atoi(strings.TrimSuffix(parts[1], "+"))
+		if err == nil && minor >= 0 {
+			return minor, nil
+		}
+	}
+	return 0, usagef("--kube-version %q is no version of Kubernetes", version).hinted("Write for example 1.33 or v1.33.2.")
+}
+
+func (k *kubeInject) run(ctx context.Context) error {
+	target, err := k.openTarget(k.output)
+	if err != nil {
+		return err
+	}
+	inputs, err := k.findAll(target)
+	if err != nil {
+		return err
+	}
+	defer inputs.close()
+	podPaths, err := kube.ParsePodPaths(k.podPaths)
+	if err != nil {
+		return err
+	}
+
+	report := &injectReport{app: k.app, format: k.format, strict: k.strict}
+	defer report.notes.close()
+	setup, err := k.configure(ctx)
+	if err != nil {
+		return err
+	}
+	report.add(setup.findings)
+	if setup.engine == nil {
+		return report.print()
+	}
+	if err := inputs.keepAll(ctx); err != nil {
+		return err
+	}
+	namespaces, err := inputs.namespaces(ctx)
+	if err != nil {
+		return err
+	}
+	work := &injector{
+		engine: setup.engine, podPaths: podPaths, revision: k.revision,
+		namespace: k.globals.namespace, namespaces: namespaces,
+		native: setup.native, getenv: k.engineEnv, now: k.Now(),
+	}
+	out := newSpool()
+	defer out.close()
+	s := &stream{inputs: inputs, work: work.document, skip: report.skip, out: joiner{to: out}}
+	if err := s.run(ctx); err != nil {
+		return err
+	}
+	report.add(s.findings)
+	report.dropped = s.dropped
+	if err := report.print(); err != nil {
+		return err
+	}
+	return target.write(ctx, out.reader())
+}
+
+// findAll finds the inputs, and refuses a target that one of them would make
+// read again.
+func (k *kubeInject) findAll(target *target) (*inputSet, error) {
+	list, err := k.findInputs(k.files)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range list {
+		if len(list) > 1 && in.found && target.is(k.path(in.name)) {
+			return nil, usagef("-o %s is also one of the %d files that -f finds: it would hold all of them, and be read again next time", target.name, len(list)).
+				hinted("Write to a file that -f does not find.")
+		}
+	}
+	return &inputSet{app: k.app, list: list, room: spoolLimit}, nil
+}
+
+// namespaces returns the Namespace objects of the inputs by name. They may
+// stand anywhere, also after the workloads that they concern.
+func (s *inputSet) namespaces(ctx context.Context) (map[string]*source.Node, error) {
+	var found map[string]*source.Node
+	for _, in := range s.list {
+		r, closeInput, err := s.open(in)
+		if err != nil {
+			return nil, err
+		}
+		holds, err := containsWord(r, "Namespace")
+		closeInput()
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", in.name, because(err))
+		}
+		if !holds {
+			continue
+		}
+		err = s.documents(in, func(doc *source.Document, err error) bool {
+			if err != nil || doc.Root == nil {
+				return ctx.Err() == nil // told when it is worked on
+			}
+			for o := range kube.Objects(doc.Root) {
+				if o.Ref.Kind == "Namespace" && o.Ref.APIVersion == "v1" {
+					if found == nil {
+						found = map[string]*source.Node{}
+					}
+					found[o.Ref.Name] = o.Node
+				}
+			}
+			return ctx.Err() == nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, ctx.Err()
+}
