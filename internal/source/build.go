@@ -115,7 +115,7 @@ func (p *parser) aliasNode(k key, pr props) *Node {
 	}
 	n := p.newNode()
 	*n = *a.node
-	n.text, n.flags = p.text, n.flags&^(anchored|tagged)|aliased
+	n.text, n.flags = p.text, n.flags&^(anchored|tagged|irregular)|aliased
 	n.start, n.body, n.end = int32(start), int32(start), int32(end)
 	p.count(1)
 	p.aliasDecodes += a.decodes
@@ -123,9 +123,11 @@ func (p *parser) aliasNode(k key, pr props) *Node {
 	if p.aliasBytes += a.bytes; p.aliasBytes > maxExpansion {
 		p.fail(start, end, "the aliases of this document stand for too much text")
 	}
-	if n.flags&irregular != 0 {
-		p.doc.entries[n] = p.doc.entries[a.node]
+	if p.doc.anchorOf == nil {
+		p.doc.anchorOf = map[*Node]*Node{}
 	}
+	p.doc.aliases = append(p.doc.aliases, n)
+	p.doc.anchorOf[n] = a.node
 	return n
 }
 

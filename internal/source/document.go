@@ -32,9 +32,10 @@ type Document struct {
 	// entries holds the entries as they are written of each mapping where they
 	// differ from its fields: merge keys and duplicates.
 	entries map[*Node][]entry
-	// aliases tells that the document has anchors, so that some bytes spell
-	// more than one node.
-	aliases bool
+	// aliases holds the nodes of aliases in the order of the text, and
+	// anchorOf the node that each stands for.
+	aliases  []*Node
+	anchorOf map[*Node]*Node
 }
 
 // SyntaxError says why bytes are not a document, and where.

@@ -46,13 +46,16 @@ var jsonPlain = func() (plain [256]bool) {
 	return plain
 }()
 
-func appendJSONString(dst []byte, s string) []byte {
+func appendJSONString(dst []byte, s string) []byte { return appendJSONText(dst, s, true) }
+
+// appendJSONText appends a string; html tells whether to escape for HTML.
+func appendJSONText(dst []byte, s string, html bool) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]
-		if jsonPlain[c] {
+		if jsonPlain[c] || !html && (c == '<' || c == '>' || c == '&') {
 			i++
 			continue
 		}

@@ -69,6 +69,7 @@ const (
 	irregular                   // has merge keys or duplicate keys: see Document.entries
 	float                       // Number that the decoder takes for a float
 	endless                     // Number that JSON cannot spell: infinite or not a number
+	derived                     // made from a node of a document: its place is where it came from
 )
 
 // Field is one entry of a Map. Where a document repeats a key, only the last
@@ -220,13 +221,19 @@ func (n *Node) Raw() []byte {
 	return n.text.Data[n.start:n.end]
 }
 
+// derive gives a node the place of the one that it was made from.
+func (n *Node) derive(from *Node) {
+	n.place = from.place
+	n.flags |= derived
+}
+
 // With returns a copy of a Map in which key has the given value: in place
 // where the key exists, else at the end. On nil or Null it makes a new Map.
 // The copy keeps the span of n, so that it is known where it came from.
 func (n *Node) With(key string, value *Node) *Node {
 	c := &Node{kind: Map}
 	if n != nil {
-		c.place = n.place
+		c.derive(n)
 		c.fields = make([]Field, len(n.fields), len(n.fields)+1)
 		copy(c.fields, n.fields)
 	}
@@ -254,7 +261,8 @@ func (n *Node) Without(key string) *Node {
 	if _, ok := n.Field(key); !ok {
 		return n
 	}
-	c := &Node{kind: Map, place: n.place, fields: make([]Field, 0, len(n.fields)-1)}
+	c := &Node{kind: Map, fields: make([]Field, 0, len(n.fields)-1)}
+	c.derive(n)
 	for _, f := range n.fields {
 		if f.Key != key {
 			c.fields = append(c.fields, f)
@@ -267,7 +275,7 @@ func (n *Node) Without(key string) *Node {
 func (n *Node) WithItems(items ...*Node) *Node {
 	c := &Node{kind: List, items: items}
 	if n != nil {
-		c.place = n.place
+		c.derive(n)
 	}
 	return c
 }
@@ -276,7 +284,7 @@ func (n *Node) WithItems(items ...*Node) *Node {
 func (n *Node) WithFields(fields ...Field) *Node {
 	c := &Node{kind: Map, fields: fields}
 	if n != nil {
-		c.place = n.place
+		c.derive(n)
 	}
 	return c
 }

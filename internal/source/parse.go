@@ -299,7 +299,6 @@ func (p *parser) document() {
 	} else {
 		p.doc.Root = root
 	}
-	p.doc.aliases = p.anchors != nil
 }
 
 // tail checks that only document markers and comments follow the document.

@@ -50,8 +50,13 @@ func NewText(name string, data []byte) *Text { return &Text{Name: name, Data: da
 
 func (t *Text) index() {
 	t.once.Do(func() {
-		t.starts = append(t.starts, 0)
-		for i := 0; ; {
+		// A byte order mark is not part of the first line.
+		i := 0
+		if bytes.HasPrefix(t.Data, []byte(bom)) {
+			i = len(bom)
+		}
+		t.starts = append(t.starts, i)
+		for {
 			j := bytes.IndexByte(t.Data[i:], '\n')
 			if j < 0 {
 				return
@@ -72,16 +77,22 @@ func (t *Text) Pos(off int) Pos {
 		return t.Pos(off)
 	}
 	t.index()
-	off = min(max(off, 0), len(t.Data))
+	off = min(max(off, t.starts[0]), len(t.Data))
 	i := sort.SearchInts(t.starts, off+1) - 1
 	return Pos{File: t.Name, Line: t.line + i + 1, Col: utf8.RuneCount(t.Data[t.starts[i]:off]) + 1}
+}
+
+// lineStart returns the offset of the first byte of the line of an offset.
+func (t *Text) lineStart(off int) int {
+	t.index()
+	return t.starts[sort.SearchInts(t.starts, max(off, t.starts[0])+1)-1]
 }
 
 // LineAt returns the line that holds the byte at offset off, without its line
 // break, and the offset of its first byte.
 func (t *Text) LineAt(off int) (line []byte, start int) {
 	t.index()
-	off = min(max(off, 0), len(t.Data))
+	off = min(max(off, t.starts[0]), len(t.Data))
 	start = t.starts[sort.SearchInts(t.starts, off+1)-1]
 	line = t.Data[start:]
 	if i := bytes.IndexByte(line, '\n'); i >= 0 {

@@ -1,0 +1,1241 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Rewrite returns the bytes of a document edited to hold another value. root is
+// made from the document's own nodes with With, WithItems, Put and the like:
+// what it shares with the document keeps its bytes, with comments, key order,
+// quotes, spelling of numbers, indentation, anchors, line breaks and all. Of
+// what differs, the bytes are edited in as few places as possible; what is
+// added follows the habits of the file.
+//
+// Aliases keep their meaning: where the value under an anchor changes that
+// other places refer to, the anchor moves to the first of these, and an alias
+// whose value changes is replaced by that value.
+//
+// The result is parsed again before it is returned. If no edit gives the value
+// wanted, the smallest nodes around the edits are written anew, and at last
+// the whole value. An error means that root cannot be written at all, since it
+// holds an infinite number for instance.
+func Rewrite(doc *Document, root *Node) ([]byte, error) {
+	if root == doc.Root || root.IsNull() && doc.Root == nil {
+		return slices.Clone(doc.Text.Data), nil
+	}
+	r := &rewriter{doc: doc, text: doc.Text, src: doc.Text.Data, layout: layoutOf(doc)}
+	out, err := r.attempt(root)
+	if err == nil {
+		return out, nil
+	}
+	if len(r.touched) > 0 && r.moveAnchors(root) {
+		if out, err = r.attempt(root); err == nil {
+			return out, nil
+		}
+	}
+	r.rewriteOnly = true
+	for range 4 {
+		if !r.force() {
+			break
+		}
+		if out, err = r.attempt(root); err == nil {
+			return out, nil
+		}
+	}
+	if out, err = r.whole(root); err == nil {
+		return out, nil
+	}
+	return nil, fmt.Errorf("rewriting %s: %w", doc.Text.Pos(0), err)
+}
+
+var errRewrite = errors.New("the edited document means something else")
+
+// rewriter finds the edits that make one document hold another value.
+type rewriter struct {
+	doc    *Document
+	text   *Text
+	src    []byte
+	layout layout
+
+	edits []edit
+	// changed holds the collections that were edited, and parents what holds
+	// each collection that was visited.
+	changed []*Node
+	parents map[*Node]*Node
+	// forced holds the nodes to write anew rather than to edit; with
+	// rewriteOnly, nodes are not spelled by the bytes that they had elsewhere.
+	forced      map[*Node]bool
+	rewriteOnly bool
+
+	// touched holds the nodes with anchors whose value changes. Once moving is
+	// set, home tells which alias becomes the new place of an anchor, and away
+	// which nodes lose it.
+	touched []*Node
+	moving  bool
+	home    map[*Node]*Node
+	away    map[*Node]bool
+}
+
+// edit replaces the bytes start:end. An edit of whole lines ends in a line
+// break; where its place does not begin a line, the break goes in front.
+type edit struct {
+	start, end int
+	text       []byte
+	lines      bool
+}
+
+// slot is the place of a value.
+type slot struct {
+	node   *Node
+	lead   int  // offset behind the ':' or '-' in front of it; -1 for none
+	col    int  // column of the entries of the collection around it; -1 for none
+	inMap  bool // it is the value of a mapping
+	inFlow bool
+}
+
+// attempt applies the edits and checks the outcome.
+func (r *rewriter) attempt(root *Node) ([]byte, error) {
+	r.edits, r.changed, r.touched = nil, nil, nil
+	r.parents = map[*Node]*Node{}
+	old := r.doc.Root
+	if old == nil {
+		old = r.doc.null
+	}
+	r.value(slot{node: old, lead: -1, col: -1, inFlow: r.doc.Format == JSON}, root)
+	out, err := r.apply(r.edits, 0, len(r.src))
+	if err != nil {
+		return nil, err
+	}
+	return out, r.check(out, root)
+}
+
+// check parses what was written.
+func (r *rewriter) check(out []byte, root *Node) error {
+	doc, err := Parse(&Text{Name: r.text.Name, Data: out, line: r.text.line})
+	if err != nil {
+		return err
+	}
+	if r.doc.Format == JSON && doc.Format != JSON && (root.Kind() == Map || root.Kind() == List) || !sameValue(doc.Root, root) {
+		return errRewrite
+	}
+	return nil
+}
+
+// sameValue reports whether two nodes mean the same to Kubernetes: numbers may
+// be spelled in several ways.
+func sameValue(a, b *Node) bool {
+	if a == b {
+		return true
+	}
+	if a.Kind() != b.Kind() || a.Len() != b.Len() {
+		return false
+	}
+	switch a.Kind() {
+	case Bool:
+		return a.str == b.str
+	case String:
+		return a.str == b.str || string(validUTF8([]byte(b.str))) == a.str
+	case Number:
+		return a.str == b.str || canonicalNumber(a.str) == canonicalNumber(b.str)
+	case List:
+		for i := range a.items {
+			if !sameValue(a.items[i], b.items[i]) {
+				return false
+			}
+		}
+	case Map:
+		find := b.finder()
+		for i := range a.fields {
+			j := find(a.fields[i].Key)
+			if j < 0 || !sameValue(a.fields[i].Value, b.fields[j].Value) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func canonicalNumber(s string) string {
+	var n Node
+	resolve(&n, s)
+	return n.str
+}
+
+// finder returns a function that finds the index of a key, -1 for none, in
+// constant time for big mappings too.
+func (n *Node) finder() func(key string) int {
+	fields := n.Fields()
+	if len(fields) <= 16 {
+		return func(key string) int {
+			return slices.IndexFunc(fields, func(f Field) bool { return f.Key == key })
+		}
+	}
+	index := make(map[string]int, len(fields))
+	for i := range fields {
+		index[fields[i].Key] = i
+	}
+	return func(key string) int {
+		if i, ok := index[key]; ok {
+			return i
+		}
+		return -1
+	}
+}
+
+// apply returns the bytes from:to with edits.
+func (r *rewriter) apply(edits []edit, from, to int) ([]byte, error) {
+	slices.SortStableFunc(edits, func(a, b edit) int {
+		if a.start != b.start {
+			return a.start - b.start
+		}
+		// Insertions come before what is replaced at the same place.
+		return min(a.end-a.start, 1) - min(b.end-b.start, 1)
+	})
+	size := to - from
+	for _, e := range edits {
+		size += len(e.text) + 2
+	}
+	out := make([]byte, 0, size)
+	at := from
+	for _, e := range edits {
+		if e.start < at || e.end > to {
+			return nil, fmt.Errorf("two edits of the bytes %d:%d", e.start, e.end)
+		}
+		out = append(out, r.src[at:e.start]...)
+		text := e.text
+		if e.lines && e.start > 0 && r.src[e.start-1] != '\n' {
+			out = append(out, r.layout.newline...)
+			text = bytes.TrimSuffix(text, []byte(r.layout.newline))
+		}
+		out = append(out, text...)
+		at = e.end
+	}
+	return append(out, r.src[at:to]...), nil
+}
+
+func (r *rewriter) edit(start, end int, text []byte) {
+	r.edits = append(r.edits, edit{start: start, end: end, text: text})
+}
+
+func (r *rewriter) insertLines(at int, text []byte) {
+	r.edits = append(r.edits, edit{start: at, end: at, text: text, lines: true})
+}
+
+func (r *rewriter) writer() *writer {
+	return &writer{layout: r.layout, src: r.src, text: r.text, reuse: !r.rewriteOnly && len(r.doc.aliases) == 0}
+}
+
+// value edits the value in a slot.
+func (r *rewriter) value(s slot, n *Node) {
+	o := s.node
+	if o == n {
+		if !r.moving {
+			return
+		}
+		if anchor := r.home[o]; anchor != nil {
+			r.replace(s, anchor, r.anchorName(anchor))
+			return
+		}
+	} else if o.flags&anchored != 0 && !sameScalar(o, n) {
+		r.touched = append(r.touched, o)
+	}
+	switch {
+	case o.Kind() != Map && o.Kind() != List:
+		if !sameScalar(o, n) {
+			r.replace(s, n, "")
+		} else {
+			r.loseAnchor(o)
+		}
+	case o.flags&aliased != 0:
+		if o != n && !sameValue(o, n) {
+			r.replace(s, n, "")
+		}
+	case o.Len() == 0 && n.Len() == 0 && o.Kind() == n.Kind():
+		r.loseAnchor(o)
+	case o.Kind() != n.Kind() || o.Len() == 0 || n.Len() == 0 || o.style == pair && o != n || r.forced[o]:
+		r.replace(s, n, "")
+	default:
+		r.collection(s, n)
+	}
+}
+
+func (r *rewriter) collection(s slot, n *Node) {
+	o := s.node
+	mark := len(r.edits)
+	ok := false
+	switch {
+	case o.kind == Map && o.style == block:
+		ok = r.blockMap(o, n)
+	case o.kind == Map:
+		ok = r.flowMap(o, n)
+	case o.style == block:
+		ok = r.blockList(o, n)
+	default:
+		ok = r.flowList(o, n)
+	}
+	if !ok {
+		r.edits = r.edits[:mark]
+		r.replace(s, n, "")
+		return
+	}
+	r.loseAnchor(o)
+}
+
+// child visits the value of an entry or an item.
+func (r *rewriter) child(holder *Node, s slot, n *Node) {
+	mark := len(r.edits)
+	r.parents[s.node] = holder
+	r.value(s, n)
+	if len(r.edits) > mark && (len(r.changed) == 0 || r.changed[len(r.changed)-1] != holder) {
+		r.changed = append(r.changed, holder)
+	}
+}
+
+func sameScalar(o, n *Node) bool {
+	return o.Kind() == n.Kind() && o.Len() == 0 && n.Len() == 0 &&
+		(o.Scalar() == n.Scalar() || o.Kind() == Number && canonicalNumber(o.str) == canonicalNumber(n.str))
+}
+
+// written is an entry of a mapping of the document, with the places of its
+// parts.
+type written struct {
+	entry
+	start int
+	colon int // offset behind the ':', -1 for none
+	end   int
+	lost  bool // another entry of that key counts, here or in a merge
+}
+
+// entriesOf returns the entries of a mapping as they are written.
+func (r *rewriter) entriesOf(o *Node) []written {
+	var list []written
+	if o.flags&irregular != 0 {
+		raw := r.doc.entries[o]
+		list = make([]written, len(raw))
+		find := o.finder()
+		for i, e := range raw {
+			list[i].entry = e
+			list[i].lost = !e.merge && o.fields[find(e.Key)].KeySpan != e.KeySpan
+		}
+	} else {
+		list = make([]written, len(o.fields))
+		for i, f := range o.fields {
+			list[i].Field = f
+		}
+	}
+	at := int(o.body)
+	if o.style == flow {
+		at = r.token(at + 1)
+	}
+	for i := range list {
+		e := &list[i]
+		if i > 0 {
+			at = r.token(at)
+			if o.style != block && at < len(r.src) && r.src[at] == ',' {
+				at = r.token(at + 1)
+			}
+		}
+		e.start, e.colon = at, -1
+		if at = r.token(e.KeySpan.End); at < len(r.src) && r.src[at] == ':' && at < max(int(e.Value.start), e.KeySpan.End+1) {
+			e.colon = at + 1
+		}
+		e.end = int(e.Value.end)
+		at = e.end
+	}
+	return list
+}
+
+// token returns the offset of the next token: behind blanks, line breaks and
+// comments.
+func (r *rewriter) token(at int) int {
+	for at < len(r.src) {
+		switch r.src[at] {
+		case ' ', '\t', '\n', '\r':
+			at++
+		case '#':
+			if r.layout.json {
+				return at
+			}
+			at += lineLen(r.src[at:])
+		default:
+			return at
+		}
+	}
+	return at
+}
+
+// lineEnd returns the offset behind the line on which a value ends.
+func (r *rewriter) lineEnd(end int) int {
+	if end > 0 && r.src[end-1] == '\n' {
+		return end // of a block scalar
+	}
+	return end + lineLen(r.src[end:])
+}
+
+// after returns where a line goes that follows an entry at a column: behind
+// the comments that belong to the entry by their indentation.
+func (r *rewriter) after(end, col int) int {
+	at := r.lineEnd(end)
+	if at >= len(r.src) {
+		return at
+	}
+	next := -1
+	if t := r.token(at); t < len(r.src) {
+		next = r.text.column(t)
+		if p := (parser{s: string(r.src[t:min(t+4, len(r.src))])}); next == 0 && p.anyMarker(0) {
+			next = -1
+		}
+	}
+	for at < len(r.src) {
+		k := at
+		for k < len(r.src) && r.src[k] == ' ' {
+			k++
+		}
+		if k >= len(r.src) || r.src[k] != '#' || k-at < col || k-at <= next {
+			break
+		}
+		at += lineLen(r.src[at:])
+	}
+	return at
+}
+
+// before returns where a line goes that precedes an entry: in front of the
+// comments directly above it.
+func (r *rewriter) before(start, floor int) int {
+	line := r.text.lineStart(start)
+	col := start - line
+	for line > floor {
+		above := r.text.lineStart(line - 1)
+		text := r.src[above:line]
+		if above < floor || len(text) <= col || len(bytes.TrimLeft(text[:col], " ")) > 0 || text[col] != '#' {
+			break
+		}
+		line = above
+	}
+	return line
+}
+
+// ownLine reports whether the line of an offset holds only blanks before it.
+func (r *rewriter) ownLine(start int) bool {
+	return len(bytes.TrimLeft(r.src[r.text.lineStart(start):start], " ")) == 0
+}
+
+// blockMap edits a block mapping; it reports false where it must be written
+// anew.
+func (r *rewriter) blockMap(o, n *Node) bool {
+	es := r.entriesOf(o)
+	col := r.text.column(es[0].start)
+	find := n.finder()
+	own := make(map[string]bool, len(es))
+	keep := make([]bool, len(es))
+	lastMerge := -1
+	for i, e := range es {
+		if e.merge {
+			keep[i], lastMerge = true, i
+			if r.moving {
+				r.child(o, slot{e.Value, e.colon, col, true, false}, e.Value)
+			}
+			continue
+		}
+		j := find(e.Key)
+		keep[i] = j >= 0
+		if j < 0 || e.lost {
+			if !keep[i] {
+				r.touchAll(e.Value)
+			}
+			continue
+		}
+		own[e.Key] = true
+		value := n.fields[j].Value
+		if e.colon < 0 && value != e.Value && !sameScalar(e.Value, value) {
+			return false
+		}
+		r.child(o, slot{e.Value, e.colon, col, true, false}, value)
+	}
+	merged, ok := r.mergedFields(o, n, find, es)
+	if !ok {
+		return false
+	}
+	parts := make([]part, len(es))
+	for i, e := range es {
+		parts[i] = part{int32(e.start), int32(e.end)}
+	}
+	add := newAdditions(len(es))
+	at := -1
+	index := make(map[string]int, len(es))
+	for i, e := range es {
+		if !e.merge && !e.lost {
+			index[e.Key] = i
+		}
+	}
+	for _, f := range n.fields {
+		if own[f.Key] {
+			at = index[f.Key]
+			continue
+		}
+		if v, ok := merged[f.Key]; ok && (v == f.Value || sameValue(v, f.Value)) {
+			continue
+		}
+		w := r.writer()
+		w.entry(f, col)
+		add.at(max(at, lastMerge), w.dst)
+	}
+	return r.blockParts(o, parts, keep, add, col)
+}
+
+// mergedFields returns the fields that merge keys bring into a mapping; it
+// reports false where the new value lacks one of them.
+func (r *rewriter) mergedFields(o, n *Node, find func(string) int, es []written) (map[string]*Node, bool) {
+	if o.flags&irregular == 0 {
+		return nil, true
+	}
+	own := make(map[string]bool, len(es))
+	for _, e := range es {
+		own[e.Key] = own[e.Key] || !e.lost && !e.merge
+	}
+	merged := map[string]*Node{}
+	for _, f := range o.fields {
+		if own[f.Key] {
+			continue
+		}
+		if find(f.Key) < 0 {
+			return nil, false
+		}
+		merged[f.Key] = f.Value
+	}
+	// A key that was deleted would come back by a merge.
+	for _, e := range es {
+		if e.merge || find(e.Key) >= 0 {
+			continue
+		}
+		for _, m := range es {
+			if m.merge && bringsIn(m.Value, e.Key) {
+				return nil, false
+			}
+		}
+	}
+	return merged, true
+}
+
+func bringsIn(n *Node, key string) bool {
+	if _, ok := n.Field(key); ok {
+		return true
+	}
+	for _, item := range n.Items() {
+		if _, ok := item.Field(key); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// additions holds the texts to insert behind each part of a collection; those
+// at index 0 go in front of the first one.
+type additions [][][]byte
+
+func newAdditions(parts int) additions { return make(additions, parts+1) }
+
+func (a additions) at(after int, text []byte) { a[after+1] = append(a[after+1], text) }
+
+// blockParts removes and inserts entries or items of a block collection, whose
+// own edits are made already.
+func (r *rewriter) blockParts(o *Node, parts []part, keep []bool, add additions, col int) bool {
+	first := slices.Index(keep, true)
+	if first < 0 {
+		return false
+	}
+	mark := len(r.edits)
+	behind := -1 // the last part that stays
+	var front [][]byte
+	for i := -1; i < len(parts); i++ {
+		if i >= 0 && keep[i] {
+			behind = i
+		}
+		texts := add[i+1]
+		if behind < 0 {
+			front = append(front, texts...)
+			continue
+		}
+		for _, text := range texts {
+			w := r.writer()
+			w.pad(col)
+			r.insertLines(r.after(int(parts[behind].end), col), append(w.dst, text...))
+		}
+	}
+	if len(front) > 0 {
+		r.insertFront(o, int(parts[first].start), front, col)
+	}
+	for i := 0; i < len(parts); i++ {
+		if keep[i] {
+			continue
+		}
+		// Comments and blank lines between parts stay.
+		j := i + 1
+		for j < len(parts) && !keep[j] && (r.lineEnd(int(parts[j-1].end)) == r.text.lineStart(int(parts[j].start)) || !r.ownLine(int(parts[i].start))) {
+			j++
+		}
+		if !r.removeLines(parts, i, j) {
+			return false
+		}
+		i = j - 1
+	}
+	if len(r.edits) > mark {
+		r.changed = append(r.changed, o)
+	}
+	return true
+}
+
+// insertFront inserts before the first part that stays.
+func (r *rewriter) insertFront(o *Node, start int, texts [][]byte, col int) {
+	if r.ownLine(start) {
+		at := r.before(start, r.floor(o))
+		for _, text := range texts {
+			w := r.writer()
+			w.pad(col)
+			r.insertLines(at, append(w.dst, text...))
+		}
+		return
+	}
+	w := r.writer()
+	for _, text := range texts {
+		w.dst = append(w.dst, text...)
+		w.pad(col)
+	}
+	r.edit(start, start, w.dst)
+}
+
+// floor returns the offset of the first line that belongs to a collection.
+func (r *rewriter) floor(o *Node) int {
+	if p := r.parents[o]; p != nil {
+		return r.lineEnd(int(p.body))
+	}
+	return 0
+}
+
+// removeLines removes the parts i:j of a block collection, with their lines; it
+// reports false where they share a line with others.
+func (r *rewriter) removeLines(parts []part, i, j int) bool {
+	start, end := int(parts[i].start), r.lineEnd(int(parts[j-1].end))
+	if r.ownLine(start) {
+		from := r.text.lineStart(start)
+		if end == len(r.src) && from > 0 && r.src[end-1] != '\n' {
+			// The line before becomes the last one, and as the last one it has
+			// no break.
+			from -= r.breakBefore(from)
+		}
+		r.edit(from, end, nil)
+		return true
+	}
+	if i > 0 || j == len(parts) || end > int(parts[j].start) {
+		return false // line breaks that editors do not know
+	}
+	// The first part stands behind a '-' or '?'.
+	if next := int(parts[j].start); len(bytes.TrimSpace(r.src[end:next])) == 0 {
+		r.edit(start, next, nil)
+		return true
+	}
+	for start > 0 && r.src[start-1] == ' ' {
+		start--
+	}
+	r.edit(start, end-r.breakBefore(end), nil)
+	return true
+}
+
+// breakBefore returns the length of the line break that ends at an offset.
+func (r *rewriter) breakBefore(at int) int {
+	switch {
+	case bytes.HasSuffix(r.src[:at], []byte("\r\n")):
+		return 2
+	case at > 0 && r.src[at-1] == '\n':
+		return 1
+	}
+	return 0
+}
+
+// match pairs the items of a new list with those of the document: by identity,
+// by origin, by name, and by value at the same place. It returns the index of
+// each new item in the old list, -1 for none.
+func (r *rewriter) match(o, n *Node) []int {
+	byStart := make(map[int32]int, len(o.items))
+	byName := map[string]int{}
+	for i, item := range o.items {
+		byStart[item.start] = i
+		if name := item.Get("name").Str(); name != "" {
+			byName[name] = i
+		}
+	}
+	used := make([]bool, len(o.items))
+	to := make([]int, len(n.items))
+	for k, item := range n.items {
+		to[k] = -1
+		if item != nil && item.text == r.text {
+			if i, ok := byStart[item.start]; ok && !used[i] {
+				to[k], used[i] = i, true
+			}
+		}
+	}
+	at := 0
+	for k, item := range n.items {
+		if to[k] >= 0 {
+			at = to[k] + 1
+			continue
+		}
+		i, ok := byName[item.Get("name").Str()]
+		if !ok || used[i] {
+			if i = at; i >= len(o.items) || used[i] || !sameValue(o.items[i], item) {
+				continue
+			}
+		}
+		to[k], used[i] = i, true
+		at = i + 1
+	}
+	return to
+}
+
+// blockList edits a block sequence; it reports false where it must be written
+// anew.
+func (r *rewriter) blockList(o, n *Node) bool {
+	col := r.text.column(int(o.body))
+	parts := make([]part, len(o.items))
+	at := int(o.body)
+	for i, item := range o.items {
+		if i > 0 {
+			at = r.token(at)
+		}
+		parts[i] = part{int32(at), item.end}
+		at = int(item.end)
+	}
+	to := r.match(o, n)
+	keep := make([]bool, len(parts))
+	last, ordered := -1, true
+	for _, i := range to {
+		if i >= 0 {
+			keep[i] = true
+			ordered = ordered && i > last
+			last = max(last, i)
+		}
+	}
+	for i, item := range o.items {
+		if !keep[i] {
+			r.touchAll(item)
+		}
+	}
+	itemSlot := func(i int) slot {
+		return slot{o.items[i], int(parts[i].start) + 1, col, false, false}
+	}
+	if !ordered {
+		return r.reorder(o, n, to, parts, col, itemSlot)
+	}
+	add := newAdditions(len(parts))
+	after := -1
+	for k, item := range n.items {
+		if i := to[k]; i >= 0 {
+			r.child(o, itemSlot(i), item)
+			after = i
+			continue
+		}
+		w := r.writer()
+		w.item(item, col)
+		add.at(after, w.dst)
+	}
+	return r.blockParts(o, parts, keep, add, col)
+}
+
+// reorder writes the items of a block sequence in another order, each with its
+// lines and the comments and blank lines above it.
+func (r *rewriter) reorder(o, n *Node, to []int, parts []part, col int, itemSlot func(int) slot) bool {
+	first := int(parts[0].start)
+	if !r.ownLine(first) {
+		return false
+	}
+	from := r.before(first, r.floor(o))
+	w := r.writer()
+	outer := r.edits
+	ok := true
+	for k, item := range n.items {
+		i := to[k]
+		if i < 0 {
+			w.pad(col)
+			w.item(item, col)
+			continue
+		}
+		chunk := from
+		if i > 0 {
+			chunk = r.lineEnd(int(parts[i-1].end))
+		}
+		end := r.lineEnd(int(parts[i].end))
+		r.edits = nil
+		r.child(o, itemSlot(i), item)
+		text, err := r.apply(r.edits, chunk, end)
+		ok = ok && err == nil
+		w.dst = append(w.dst, text...)
+		if !bytes.HasSuffix(text, []byte{'\n'}) {
+			w.dst = append(w.dst, w.newline...)
+		}
+	}
+	r.edits = outer
+	end := r.lineEnd(int(parts[len(parts)-1].end))
+	if r.breakBefore(end) == 0 {
+		w.dst = bytes.TrimSuffix(w.dst, []byte(w.newline))
+	}
+	r.edit(from, end, w.dst)
+	r.changed = append(r.changed, o)
+	return ok
+}
+
+// flowMap edits a mapping in braces; it reports false where it must be written
+// anew.
+func (r *rewriter) flowMap(o, n *Node) bool {
+	es := r.entriesOf(o)
+	find := n.finder()
+	keep := make([]bool, len(es))
+	own := make(map[string]bool, len(es))
+	index := make(map[string]int, len(es))
+	parts := make([]part, len(es))
+	for i, e := range es {
+		parts[i] = part{int32(e.start), int32(e.end)}
+		if e.merge {
+			keep[i] = true
+			if r.moving {
+				r.child(o, slot{e.Value, e.colon, -1, true, true}, e.Value)
+			}
+			continue
+		}
+		j := find(e.Key)
+		keep[i] = j >= 0
+		if j < 0 || e.lost {
+			if !keep[i] {
+				r.touchAll(e.Value)
+			}
+			continue
+		}
+		own[e.Key], index[e.Key] = true, i
+		r.child(o, slot{e.Value, e.colon, -1, true, true}, n.fields[j].Value)
+	}
+	merged, ok := r.mergedFields(o, n, find, es)
+	if !ok {
+		return false
+	}
+	add := newAdditions(len(es))
+	at := -1
+	for i, e := range es {
+		if e.merge {
+			at = i
+		}
+	}
+	indent, many := r.flowIndent(o, parts), r.manyLines(o, parts)
+	for _, f := range n.fields {
+		if own[f.Key] {
+			at = max(at, index[f.Key])
+			continue
+		}
+		if v, ok := merged[f.Key]; ok && (v == f.Value || sameValue(v, f.Value)) {
+			continue
+		}
+		w := r.writer()
+		w.pretty = w.pretty && many
+		w.flowEntry(f, indent)
+		add.at(at, w.dst)
+	}
+	return r.flowParts(o, parts, keep, add)
+}
+
+// flowList edits a sequence in brackets.
+func (r *rewriter) flowList(o, n *Node) bool {
+	parts := o.children()
+	to := r.match(o, n)
+	keep := make([]bool, len(parts))
+	last := -1
+	for _, i := range to {
+		if i >= 0 {
+			if i < last {
+				return false
+			}
+			keep[i], last = true, i
+		}
+	}
+	for i, item := range o.items {
+		if !keep[i] {
+			r.touchAll(item)
+		}
+	}
+	add := newAdditions(len(parts))
+	after := -1
+	indent, many := r.flowIndent(o, parts), r.manyLines(o, parts)
+	for k, item := range n.items {
+		if i := to[k]; i >= 0 {
+			r.child(o, slot{o.items[i], -1, -1, false, true}, item)
+			after = i
+			continue
+		}
+		w := r.writer()
+		w.pretty = w.pretty && many
+		w.flow(item, indent)
+		add.at(after, w.dst)
+	}
+	return r.flowParts(o, parts, keep, add)
+}
+
+// flowIndent returns the indentation of the entries of a flow collection that
+// has them on lines of their own.
+func (r *rewriter) flowIndent(o *Node, parts []part) string {
+	if r.manyLines(o, parts) {
+		return indentAt(r.src, int(parts[0].start))
+	}
+	return ""
+}
+
+// manyLines reports whether the entries of a flow collection begin on lines of
+// their own.
+func (r *rewriter) manyLines(o *Node, parts []part) bool {
+	return bytes.IndexByte(r.src[o.body:parts[0].start], '\n') >= 0
+}
+
+// flowParts removes and inserts entries or items of a flow collection.
+func (r *rewriter) flowParts(o *Node, parts []part, keep []bool, add additions) bool {
+	first := slices.Index(keep, true)
+	if first < 0 {
+		return false
+	}
+	mark := len(r.edits)
+	many := r.manyLines(o, parts)
+	gap := r.layout.comma[1:]
+	if len(parts) > 1 && !many {
+		if at := r.token(int(parts[0].end)); r.src[at] == ',' {
+			if gap = ""; r.src[at+1] == ' ' {
+				gap = " "
+			}
+		}
+	}
+	if many {
+		gap = r.layout.newline + r.flowIndent(o, parts)
+	}
+	behind := -1
+	for i := -1; i < len(parts); i++ {
+		if i >= 0 && keep[i] {
+			behind = i
+		}
+		for _, text := range add[i+1] {
+			if behind < 0 {
+				at := int(parts[first].start)
+				r.edit(at, at, append(append(text, ','), gap...))
+				continue
+			}
+			r.flowInsert(int(parts[behind].end), text, gap, many)
+		}
+	}
+	for i := 0; i < len(parts); i++ {
+		if keep[i] {
+			continue
+		}
+		j := i
+		for j < len(parts) && !keep[j] {
+			j++
+		}
+		if i > 0 {
+			r.edit(int(parts[i-1].end), int(parts[j-1].end), nil)
+		} else {
+			r.edit(int(parts[0].start), int(parts[j].start), nil)
+		}
+		i = j
+	}
+	if len(r.edits) > mark {
+		r.changed = append(r.changed, o)
+	}
+	return true
+}
+
+// flowInsert inserts an entry behind the one that ends at an offset. A comment
+// on that line stays with its entry.
+func (r *rewriter) flowInsert(end int, text []byte, gap string, many bool) {
+	insert := append([]byte{','}, gap...)
+	insert = append(insert, text...)
+	if !many || r.layout.json {
+		r.edit(end, end, insert)
+		return
+	}
+	line := bytes.TrimLeft(r.src[end:end+lineLen(r.src[end:])], " \t")
+	comma := bytes.HasPrefix(line, []byte{','})
+	rest := bytes.TrimLeft(bytes.TrimPrefix(line, []byte{','}), " \t")
+	if !bytes.HasPrefix(rest, []byte{'#'}) {
+		r.edit(end, end, insert)
+		return
+	}
+	at := end + lineLen(r.src[end:])
+	text = append(append([]byte(nil), gap[len(r.layout.newline):]...), text...)
+	if comma {
+		text = append(text, ',')
+	} else {
+		r.edit(end, end, []byte{','})
+	}
+	r.insertLines(at, append(text, r.layout.newline...))
+}
+
+// replace writes the value of a slot anew. name is the anchor that it gets.
+func (r *rewriter) replace(s slot, n *Node, name string) {
+	o := s.node
+	if n != o {
+		r.touchAll(o)
+	}
+	if name == "" && o.flags&anchored != 0 && !r.away[o] {
+		name = r.anchorName(o)
+	}
+	if s.inFlow {
+		r.replaceFlow(s, n, name)
+		return
+	}
+	w := r.writer()
+	if n.Len() == 0 {
+		if name != "" {
+			w.dst = append(append(w.dst, " &"...), name...)
+		}
+		w.dst = append(w.dst, ' ')
+		w.scalar(n, s.col, o.style, false)
+	} else {
+		w.value(n, s.col, s.inMap, name)
+	}
+	if s.lead < 0 {
+		r.replaceRoot(o, w.dst, n.Len() == 0)
+		return
+	}
+	start, end := s.lead, int(o.end)
+	text := w.dst
+	if end > start && r.src[end-1] == '\n' {
+		// A block scalar ends here, and with it the line.
+		if o.style == block && bytes.HasPrefix(text, []byte(r.layout.newline)) && r.ownLine(int(o.start)) {
+			start, text = r.text.lineStart(int(o.start)), text[len(r.layout.newline):]
+		}
+		r.edit(start, end, text)
+		return
+	}
+	head, body := text[:lineLen(text)], text[lineLen(text):]
+	head = bytes.TrimSuffix(head, []byte(r.layout.newline))
+	if len(body) == 0 {
+		r.edit(start, end, head)
+		return
+	}
+	if o.style == block && len(head) == 0 && r.ownLine(int(o.start)) {
+		// Comments between the key and the old value stay.
+		from := r.text.lineStart(int(o.start))
+		r.edit(from, end, bytes.TrimSuffix(body, []byte(r.layout.newline)))
+		return
+	}
+	if bytes.IndexByte(r.src[start:end], '\n') < 0 {
+		// What follows on the line, a comment, stays there.
+		r.edit(start, end, head)
+		r.insertLines(r.lineEnd(end), body)
+		return
+	}
+	r.edit(start, end, bytes.TrimSuffix(text, []byte(r.layout.newline)))
+}
+
+// replaceRoot writes the value of the document anew. text is written as if
+// behind an indicator; inline tells that it may stand behind a document marker.
+func (r *rewriter) replaceRoot(o *Node, text []byte, inline bool) {
+	start, end := int(o.start), int(o.end)
+	text = bytes.TrimPrefix(bytes.TrimPrefix(text, []byte(" ")), []byte(r.layout.newline))
+	switch {
+	case o.style == absent:
+		r.insertLines(start, text)
+	case end > 0 && r.src[end-1] == '\n':
+		r.edit(start, end, text)
+	case r.text.lineStart(start) == start || inline:
+		r.edit(start, end, bytes.TrimSuffix(text, []byte(r.layout.newline)))
+	default:
+		// Behind a document marker: a block collection begins on the next line.
+		for start > 0 && r.src[start-1] == ' ' {
+			start--
+		}
+		r.edits = append(r.edits, edit{start: start, end: end, text: append([]byte(r.layout.newline), bytes.TrimSuffix(text, []byte(r.layout.newline))...)})
+	}
+}
+
+// replaceFlow writes a value inside brackets, or of a JSON document, anew.
+func (r *rewriter) replaceFlow(s slot, n *Node, name string) {
+	o := s.node
+	w := r.writer()
+	if o.style == absent && (s.inMap || s.lead >= 0) {
+		if s.lead < 0 {
+			w.dst = append(w.dst, ':')
+		}
+		w.dst = append(w.dst, ' ')
+	}
+	if name != "" {
+		w.dst = append(append(append(w.dst, '&'), name...), ' ')
+	}
+	if n.Len() == 0 {
+		w.scalar(n, 0, o.style, true)
+	} else {
+		indent := ""
+		if r.layout.pretty {
+			indent = indentAt(r.src, int(o.start))
+		}
+		w.flow(n, indent)
+	}
+	r.edit(int(o.start), int(o.end), w.dst)
+}
+
+// anchorName returns the name of a node's anchor.
+func (r *rewriter) anchorName(o *Node) string {
+	from, to := r.anchorAt(o)
+	if from == to {
+		return ""
+	}
+	return string(r.src[from+1 : to])
+}
+
+// anchorAt returns where the anchor among the properties of a node is.
+func (r *rewriter) anchorAt(o *Node) (from, to int) {
+	for i := int(o.start); i < int(o.body); i++ {
+		if r.src[i] == '&' && (i == int(o.start) || r.src[i-1] == ' ' || r.src[i-1] == '\t' || r.src[i-1] == '\n') {
+			to = i + 1
+			for to < int(o.body) && isWord(r.src[to]) {
+				to++
+			}
+			return i, to
+		}
+	}
+	return 0, 0
+}
+
+// loseAnchor removes the anchor of a node that is moved elsewhere.
+func (r *rewriter) loseAnchor(o *Node) {
+	if !r.away[o] {
+		return
+	}
+	from, to := r.anchorAt(o)
+	if to < len(r.src) && r.src[to] == ' ' {
+		to++
+	} else if from > 0 && r.src[from-1] == ' ' {
+		from--
+	}
+	r.edit(from, to, nil)
+}
+
+// touchAll notes the anchors of a subtree that is to go.
+func (r *rewriter) touchAll(o *Node) {
+	if len(r.doc.aliases) == 0 || o.flags&aliased != 0 {
+		return
+	}
+	if o.flags&anchored != 0 {
+		r.touched = append(r.touched, o)
+	}
+	for _, f := range o.fields {
+		if !r.inside(o, f.Value) {
+			continue
+		}
+		r.touchAll(f.Value)
+	}
+	for _, item := range o.items {
+		r.touchAll(item)
+	}
+}
+
+// inside reports whether a node below another one stands there, and is not
+// brought in by a merge.
+func (r *rewriter) inside(o, n *Node) bool { return n.start >= o.start && n.end <= o.end }
+
+// moveAnchors decides which alias becomes the new home of each anchor whose
+// value changes; it reports whether there is one.
+func (r *rewriter) moveAnchors(root *Node) bool {
+	kept := map[*Node]bool{}
+	r.collect(root, kept)
+	r.home, r.away, r.moving = map[*Node]*Node{}, map[*Node]bool{}, true
+	for _, a := range r.touched {
+		for _, alias := range r.doc.aliases {
+			if r.doc.anchorOf[alias] == a && kept[alias] {
+				r.home[alias] = a
+				r.away[a] = true
+				break
+			}
+		}
+	}
+	return len(r.home) > 0
+}
+
+// collect notes the aliases that are in use in the new value.
+func (r *rewriter) collect(n *Node, kept map[*Node]bool) {
+	if n == nil {
+		return
+	}
+	if n.flags&aliased != 0 {
+		if n.flags&derived == 0 {
+			kept[n] = true
+		}
+		return
+	}
+	for _, f := range n.fields {
+		r.collect(f.Value, kept)
+	}
+	for _, item := range n.items {
+		r.collect(item, kept)
+	}
+	if n.flags&irregular == 0 {
+		return
+	}
+	for o, entries := range r.doc.entries {
+		if o.start != n.start || o.end != n.end {
+			continue
+		}
+		for _, e := range entries {
+			if e.merge {
+				r.collect(e.Value, kept)
+			}
+		}
+	}
+}
+
+// force marks the smallest collections around the edits of the last attempt,
+// or what holds them, to be written anew; it reports whether any is new.
+func (r *rewriter) force() bool {
+	if r.forced == nil {
+		r.forced = map[*Node]bool{}
+	}
+	more := false
+	for _, o := range r.changed {
+		for o != nil && r.forced[o] {
+			o = r.parents[o]
+		}
+		if o != nil {
+			r.forced[o] = true
+			more = true
+		}
+	}
+	return more
+}
+
+// whole writes the document anew, with what stands before and behind its
+// value.
+func (r *rewriter) whole(root *Node) ([]byte, error) {
+	old := r.doc.Root
+	if old == nil {
+		old = r.doc.null
+	}
+	w := r.writer()
+	w.reuse = false
+	if r.doc.Format == JSON {
+		w.dst = append(w.dst, r.src[:old.start]...)
+		w.flow(root, "")
+		out := append(w.dst, r.src[old.end:]...)
+		return out, r.check(out, root)
+	}
+	w.value(root, -1, false, "")
+	text := bytes.TrimPrefix(bytes.TrimPrefix(w.dst, []byte(" ")), []byte(w.newline))
+	head := bytes.TrimRight(r.src[:old.start], " \t")
+	tail := r.src[min(r.lineEnd(int(old.end)), len(r.src)):]
+	for _, parts := range [][2][]byte{{head, tail}, {head, nil}, {[]byte("---"), nil}, {nil, nil}} {
+		out := slices.Clone(parts[0])
+		if len(out) > 0 && out[len(out)-1] != '\n' && string(out) != bom {
+			out = append(out, w.newline...)
+		}
+		out = append(append(out, text...), parts[1]...)
+		if err := r.check(out, root); err == nil {
+			return out, nil
+		}
+	}
+	return nil, fmt.Errorf("%w, at %s", errRewrite, strconv.Quote(r.text.Name))
+}
