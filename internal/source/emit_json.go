@@ -48,14 +48,16 @@ var jsonPlain = func() (plain [256]bool) {
 
 func appendJSONString(dst []byte, s string) []byte { return appendJSONText(dst, s, true) }
 
-// appendJSONText appends a string; html tells whether to escape for HTML.
+// appendJSONText appends a string; html tells whether to escape for HTML, as
+// encoding/json does. If not, control characters are escaped that JSON allows
+// and YAML does not.
 func appendJSONText(dst []byte, s string, html bool) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]
-		if jsonPlain[c] || !html && (c == '<' || c == '>' || c == '&') {
+		if jsonPlain[c] && (html || c != 0x7f) || !html && (c == '<' || c == '>' || c == '&') {
 			i++
 			continue
 		}
@@ -67,6 +69,8 @@ func appendJSONText(dst []byte, s string, html bool) []byte {
 			case r == 0x2028 || r == 0x2029:
 				dst = append(append(dst, s[from:i]...), `\u202`...)
 				dst = append(dst, digits[r&15])
+			case !html && (r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff):
+				dst = append(append(dst, s[from:i]...), '\\', 'u', digits[r>>12], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 			default:
 				i += size
 				continue

@@ -925,11 +925,24 @@ func (r *rewriter) flowParts(o *Node, parts []part, keep []bool, add additions) 
 				r.edit(at, at, append(append(text, ','), gap...))
 				continue
 			}
-			r.flowInsert(int(parts[behind].end), text, gap, many)
+			r.flowInsert(int(parts[behind].end), text, gap, many && (keep[min(behind+1, len(parts)-1)] || r.eachOnLines(parts)))
+		}
+	}
+	lines := many && !r.layout.json && r.eachOnLines(parts)
+	if tail := len(parts) - 1; lines && behind < tail && r.src[r.token(int(parts[tail].end))] != ',' {
+		comma := r.token(int(parts[behind].end))
+		if add[behind+1] == nil {
+			r.edit(comma, comma+1, nil)
 		}
 	}
 	for i := 0; i < len(parts); i++ {
 		if keep[i] {
+			continue
+		}
+		if lines {
+			// Comments on other lines stay, and so may a comma at the end.
+			start := int(parts[i].start)
+			r.edit(r.text.lineStart(start), r.lineEnd(int(parts[i].end)), nil)
 			continue
 		}
 		j := i
@@ -945,6 +958,20 @@ func (r *rewriter) flowParts(o *Node, parts []part, keep []bool, add additions) 
 	}
 	if len(r.edits) > mark {
 		r.changed = append(r.changed, o)
+	}
+	return true
+}
+
+// eachOnLines reports whether entries share their lines with nothing but
+// commas and comments.
+func (r *rewriter) eachOnLines(parts []part) bool {
+	for _, p := range parts {
+		rest := r.src[p.end:]
+		rest = bytes.TrimLeft(rest[:lineLen(rest)], " \t")
+		rest = bytes.TrimSpace(bytes.TrimPrefix(rest, []byte{','}))
+		if !r.ownLine(int(p.start)) || len(rest) > 0 && rest[0] != '#' {
+			return false
+		}
 	}
 	return true
 }

@@ -257,6 +257,123 @@ func TestRewriteRandom(t *testing.T) {
 	}
 }
 
+// grow returns a value with additions only, in collections that have entries;
+// shrink takes them away again.
+func grow(r *rand.Rand, n *Node) *Node {
+	switch {
+	case n.Kind() == Map && n.Len() > 0:
+		fields := make([]Field, 0, n.Len()+1)
+		for _, f := range n.Fields() {
+			fields = append(fields, Field{f.Key, f.KeySpan, grow(r, f.Value)})
+		}
+		if r.IntN(3) == 0 {
+			fields = append(fields, F("added", randomNode(r, 2)))
+		}
+		return n.WithFields(fields...)
+	case n.Kind() == List && n.Len() > 0:
+		items := make([]*Node, 0, n.Len()+1)
+		for i, item := range n.Items() {
+			if r.IntN(6) == 0 && (i > 0 || n.style == block && n.flags == 0) {
+				items = append(items, NewMap(F("added", randomNode(r, 1))))
+			}
+			items = append(items, grow(r, item))
+		}
+		if r.IntN(3) == 0 {
+			items = append(items, NewMap(F("added", randomNode(r, 1))))
+		}
+		return n.WithItems(items...)
+	}
+	return n
+}
+
+func shrink(n *Node) *Node {
+	switch n.Kind() {
+	case Map:
+		n = n.Without("added")
+		for _, f := range n.Fields() {
+			if v := shrink(f.Value); v != f.Value {
+				n = n.With(f.Key, v)
+			}
+		}
+	case List:
+		var items []*Node
+		for _, item := range n.Items() {
+			if _, ok := item.Field("added"); ok && item.Len() == 1 {
+				continue
+			}
+			items = append(items, shrink(item))
+		}
+		return n.WithItems(items...)
+	}
+	return n
+}
+
+// What is added and taken away again leaves no trace, and additions leave the
+// lines of the file alone.
+func TestRewriteThereAndBack(t *testing.T) {
+	n := 3000
+	if testing.Short() {
+		n = 300
+	}
+	r := rand.New(rand.NewPCG(3, 9))
+	for range n {
+		data := randomDocument(r)
+		doc, err := Parse(NewText("f", data))
+		if err != nil {
+			t.Fatalf("%s\n%v", data, err)
+		}
+		grown, err := Rewrite(doc, grow(r, doc.Root))
+		if err != nil {
+			t.Fatalf("%s\n%v", data, err)
+		}
+		rest := strings.Split(string(grown), "\n")
+		for _, line := range strings.Split(string(data), "\n") {
+			if strings.ContainsAny(line, "[{") || strings.TrimSpace(line) == "p" {
+				continue // flow style grows inside its line
+			}
+			for len(rest) > 0 && rest[0] != line {
+				rest = rest[1:]
+			}
+			if len(rest) == 0 {
+				t.Fatalf("%s\nloses line %q:\n%s", data, line, grown)
+			}
+			rest = rest[1:]
+		}
+		doc, err = Parse(NewText("f", grown))
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Rewrite(doc, shrink(doc.Root))
+		if err != nil {
+			t.Fatalf("%s\n%v", grown, err)
+		}
+		if !bytes.Equal(back, data) {
+			t.Fatalf("%s\ngrown to\n%s\ncomes back as\n%s\n%q\n%q", data, grown, back, data, back)
+		}
+	}
+}
+
+func BenchmarkRewrite(b *testing.B) {
+	container := NewMap(F("name", str("proxy")), F("image", str("img:1")), F("args", NewList(str("a"), str("-b"))), F("env", NewList(NewMap(F("name", str("X")), F("value", str("yes"))))))
+	data := stream(1)[0]
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		doc, err := Parse(NewText("f", data))
+		if err != nil {
+			b.Fatal(err)
+		}
+		path := []any{"spec", "template", "spec", "containers", 1}
+		root, err := doc.Root.Insert(container, path...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := Rewrite(doc, root); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // randomDocument returns a document as people write them, more or less.
 func randomDocument(r *rand.Rand) []byte {
 	var b strings.Builder
