@@ -106,13 +106,11 @@ func (e *emitter) text(s string) {
 func (e *emitter) number(s string) {
 	if !isSmallInteger(s) {
 		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
-			s = strconv.FormatInt(i, 10)
-		} else {
-			if _, err := strconv.ParseUint(s, 10, 64); err != nil {
-				if f, err := strconv.ParseFloat(s, 64); err == nil {
-					s = strconv.FormatFloat(f, 'g', -1, 64)
-				}
-			}
+			s = strconv.FormatInt(i, 10) // -0 is 0
+		} else if _, err := strconv.ParseUint(s, 10, 64); err == nil {
+			// as it is
+		} else if f, err := strconv.ParseFloat(s, 64); err == nil {
+			s = strconv.FormatFloat(f, 'g', -1, 64)
 		}
 	}
 	e.text(s)
