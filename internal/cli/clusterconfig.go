@@ -60,7 +60,7 @@ func (k *kubeInject) fromCluster(ctx context.Context, p *pieces) (nodes nodeSour
 
 // readConfigMaps fills the pieces that are missing.
 func (k *kubeInject) readConfigMaps(ctx context.Context, client *cluster.Client, p *pieces) error {
-	if k.revision == "" {
+	if !k.revisionGiven {
 		revision, err := k.defaultRevision(ctx, client)
 		if err != nil {
 			return err

@@ -203,14 +203,14 @@ func (s *inputSet) keep(ctx context.Context, in *input) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", in.name, because(err))
 	}
-	in.content = &spool{memory: data, size: int64(len(data))}
+	in.content = spoolOf(data)
 	s.room -= int64(len(data))
 	return nil
 }
 
 // drain reads a stream to its end.
 func (s *inputSet) drain(ctx context.Context, in *input, from io.Reader) error {
-	in.content = &spool{limit: int(s.room)}
+	in.content = &spool{limit: s.room}
 	if err := copyWhile(ctx, in.content, from); err != nil {
 		return fmt.Errorf("reading %s: %w", in.name, because(err))
 	}

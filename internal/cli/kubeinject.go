@@ -26,8 +26,10 @@ type kubeInject struct {
 
 	meshConfigFile, injectConfigFile, valuesFile string
 	meshConfigMap, injectConfigMap               string
-	revision                                     string
-	nativeSidecars, kubeVersion                  string
+	// revision is that of the control plane, "" for the one called default.
+	revision                    string
+	revisionGiven               bool
+	nativeSidecars, kubeVersion string
 
 	operatorFile string
 	live         liveInjector
@@ -167,6 +169,7 @@ func (k *kubeInject) check(c *cobra.Command) error {
 	if _, err := kube.ParsePodPaths(k.podPaths); err != nil {
 		return usagef("--pod-path: %v", err)
 	}
+	k.revisionGiven = k.revision != ""
 	if k.revision == "default" {
 		k.revision = ""
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ingraft/ingraft/internal/diag"
@@ -115,8 +116,12 @@ func (r *injectReport) printText(failed, unmet bool) error {
 	if _, err := io.Copy(r.Stderr, r.notes.reader()); err != nil {
 		return err
 	}
-	if err := diag.WriteText(r.Stderr, r.findings, diag.TextOptions{Color: r.color()}); err != nil {
+	shown, more := fewOfEach(r.findings)
+	if err := diag.WriteText(r.Stderr, shown, diag.TextOptions{Color: r.color()}); err != nil {
 		return err
+	}
+	for _, m := range more {
+		fmt.Fprintf(r.Stderr, "... and %s [%s]\n", plural(m.count, "more warning"), m.code)
 	}
 	if r.dropped != [2]int{} {
 		fmt.Fprintf(r.Stderr, "... and %s not shown\n", counted(r.dropped[1], r.dropped[0]))
@@ -129,6 +134,36 @@ func (r *injectReport) printText(failed, unmet bool) error {
 		fmt.Fprintf(r.Stderr, "Error: nothing was written: %s skipped, which --strict does not allow\n", plural(r.skips, "workload"))
 	}
 	return nil
+}
+
+// maxAlike is how many warnings of one code are shown: what a thousand
+// workloads have in common need not be said a thousand times.
+const maxAlike = 10
+
+// alike counts warnings of one code that are not shown.
+type alike struct {
+	code  string
+	count int
+}
+
+// fewOfEach returns all errors, and the first warnings of each code.
+func fewOfEach(l diag.List) (shown diag.List, more []alike) {
+	seen := map[string]int{}
+	for _, d := range diag.Sorted(l) {
+		if d.Severity != diag.Error {
+			if seen[d.Code]++; seen[d.Code] > maxAlike {
+				continue
+			}
+		}
+		shown = append(shown, d)
+	}
+	for code, n := range seen {
+		if n > maxAlike {
+			more = append(more, alike{code, n - maxAlike})
+		}
+	}
+	slices.SortFunc(more, func(a, b alike) int { return strings.Compare(a.code, b.code) })
+	return shown, more
 }
 
 // color tells whether standard error shows colours.

@@ -46,8 +46,10 @@ func TestMain(m *testing.M) {
 //	cluster NAME [FILE]              serves the objects of FILE as an API server
 //	                                 would; its kubeconfig is NAME.kubeconfig
 //	cluster -hang NAME               one that takes requests and does not answer
-//	cluster -forbid NAME [FILE]      one that forbids everything
+//	cluster -forbid NAME [FILE]      one that forbids everything; with
+//	                                 -forbid=KIND that kind
 //	asked NAME COUNT                 checks how many requests came
+//	asked-as NAME USER UID GROUPS    checks whom the last one impersonated
 //	contains FILE TEXT               checks that a file, stdout or stderr holds
 //	                                 a text (! for the opposite)
 //	lines FILE COUNT                 checks the number of lines
@@ -67,6 +69,7 @@ func TestScripts(t *testing.T) {
 			"run":      runInProcess,
 			"cluster":  startCluster,
 			"asked":    countRequests,
+			"asked-as": checkImpersonation,
 			"contains": contains,
 			"lines":    countLines,
 			"parses":   parses,
@@ -161,8 +164,9 @@ func repeat(ts *testscript.TestScript, neg bool, args []string) {
 type fakeCluster struct {
 	objects map[string]*source.Node // by the path of the API
 	hang    chan struct{}           // closed at the end; nil: it answers
-	forbid  bool
+	forbid  string                  // what paths may not have in them; "" allows all
 	asked   atomic.Int32
+	last    atomic.Pointer[http.Header]
 }
 
 type clustersKey struct{}
@@ -172,8 +176,9 @@ func startCluster(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) > 0 && args[0] == "-hang" {
 		c.hang, args = make(chan struct{}), args[1:]
 	}
-	if len(args) > 0 && args[0] == "-forbid" {
-		c.forbid, args = true, args[1:]
+	if len(args) > 0 && strings.HasPrefix(args[0], "-forbid") {
+		_, what, _ := strings.Cut(args[0], "=")
+		c.forbid, args = "/"+what, args[1:]
 	}
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: cluster [-hang|-forbid] NAME [FILE]")
@@ -214,6 +219,17 @@ func countRequests(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+func checkImpersonation(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: asked-as NAME USER UID GROUPS")
+	}
+	h := *ts.Value(clustersKey{}).(map[string]*fakeCluster)[args[0]].last.Load()
+	got := []string{h.Get("Impersonate-User"), h.Get("Impersonate-Uid"), strings.Join(h.Values("Impersonate-Group"), ",")}
+	if !slices.Equal(got, args[1:]) {
+		ts.Fatalf("%s was asked as %q, want %q", args[0], got, args[1:])
+	}
+}
+
 // apiPath returns the path under which the API serves an object.
 func apiPath(ts *testscript.TestScript, root *source.Node) string {
 	name := root.Get("metadata", "name").Str()
@@ -232,11 +248,12 @@ func apiPath(ts *testscript.TestScript, root *source.Node) string {
 
 func (c *fakeCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.asked.Add(1)
+	c.last.Store(&r.Header)
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case c.hang != nil:
 		<-c.hang
-	case c.forbid:
+	case c.forbid != "" && strings.Contains(r.URL.Path, c.forbid):
 		writeStatus(w, http.StatusForbidden, "Forbidden", "access to "+r.URL.Path+" is forbidden")
 	case c.objects[r.URL.Path] != nil:
 		_, _ = w.Write(source.AppendJSON(nil, c.objects[r.URL.Path]))

@@ -15,25 +15,37 @@ const spoolLimit = 8 << 20
 // spool holds bytes that are written first and read later: in memory up to
 // its limit, and all of them in a temporary file beyond.
 type spool struct {
-	limit  int
-	memory []byte
+	limit int64
+	// memory holds the bytes in blocks, so that none are copied as they grow.
+	memory [][]byte
 	file   *os.File
 	size   int64
+}
+
+// The size of blocks: small at first, as most results are.
+const (
+	firstBlock = 16 << 10
+	nextBlock  = 256 << 10
+)
+
+// spoolOf returns a spool that holds data.
+func spoolOf(data []byte) *spool {
+	return &spool{memory: [][]byte{data}, size: int64(len(data))}
 }
 
 func newSpool() *spool { return &spool{limit: spoolLimit} }
 
 // Write appends to the spool.
 func (s *spool) Write(p []byte) (int, error) {
-	if s.file == nil && len(s.memory)+len(p) > s.limit {
+	if s.file == nil && s.size+int64(len(p)) <= s.limit {
+		s.keep(p)
+		s.size += int64(len(p))
+		return len(p), nil
+	}
+	if s.file == nil {
 		if err := s.spill(); err != nil {
 			return 0, err
 		}
-	}
-	if s.file == nil {
-		s.memory = append(s.memory, p...)
-		s.size += int64(len(p))
-		return len(p), nil
 	}
 	n, err := s.file.Write(p)
 	s.size += int64(n)
@@ -41,6 +53,22 @@ func (s *spool) Write(p []byte) (int, error) {
 		err = fmt.Errorf("writing temporary file %s: %w", s.file.Name(), because(err))
 	}
 	return n, err
+}
+
+// keep appends to the blocks in memory.
+func (s *spool) keep(p []byte) {
+	if last := len(s.memory) - 1; last >= 0 {
+		block := s.memory[last]
+		n := copy(block[len(block):cap(block)], p)
+		s.memory[last], p = block[:len(block)+n], p[n:]
+	}
+	if len(p) > 0 {
+		size := nextBlock
+		if len(s.memory) == 0 {
+			size = firstBlock
+		}
+		s.memory = append(s.memory, append(make([]byte, 0, max(size, len(p))), p...))
+	}
 }
 
 // spill moves what is in memory to a temporary file.
@@ -53,8 +81,10 @@ func (s *spool) spill() error {
 	// is left behind however the process ends.
 	_ = os.Remove(file.Name())
 	s.file = file
-	if _, err := file.Write(s.memory); err != nil {
-		return fmt.Errorf("writing temporary file %s: %w", file.Name(), because(err))
+	for _, block := range s.memory {
+		if _, err := file.Write(block); err != nil {
+			return fmt.Errorf("writing temporary file %s: %w", file.Name(), because(err))
+		}
 	}
 	s.memory = nil
 	return nil
@@ -63,7 +93,11 @@ func (s *spool) spill() error {
 // reader returns a reader of all that was written.
 func (s *spool) reader() io.Reader {
 	if s.file == nil {
-		return bytes.NewReader(s.memory)
+		blocks := make([]io.Reader, len(s.memory))
+		for i, block := range s.memory {
+			blocks[i] = bytes.NewReader(block)
+		}
+		return io.MultiReader(blocks...)
 	}
 	return io.NewSectionReader(s.file, 0, s.size)
 }

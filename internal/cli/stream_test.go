@@ -27,10 +27,9 @@ func streamOf(documents int, work func(*source.Document, error) outcome, out *by
 		}
 		fmt.Fprintf(to, "n: %d\n", i)
 	}
-	held := func(text string) *spool { return &spool{memory: []byte(text), size: int64(len(text))} }
 	inputs := &inputSet{list: []*input{
-		{name: "a", content: held(a.String())},
-		{name: "b", content: held(b.String())},
+		{name: "a", content: spoolOf([]byte(a.String()))},
+		{name: "b", content: spoolOf([]byte(b.String()))},
 	}}
 	s = &stream{inputs: inputs, work: work, skip: func(*source.Document, []skipped) {}, out: joiner{to: out}}
 	return s, a.String() + "---\n" + b.String()
