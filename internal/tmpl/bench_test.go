@@ -54,3 +54,39 @@ func BenchmarkSetPod(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPlan is the overlay of a further pod of a known shape.
+func BenchmarkPlan(b *testing.B) {
+	tm, d := Parse("sidecar", shipped(b, "injection-template"))
+	if d != nil {
+		b.Fatal(d)
+	}
+	p := NewPlanner(tm, acceptable)
+	pod := node(b, helloPod)
+	in := &Input{Pod: pod, Data: testData(b, nil, Needs{}), Env: testEnv}
+	p.Overlay(in)
+	p.Overlay(in)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := p.Overlay(in); !ok {
+			b.Fatal("not served")
+		}
+	}
+}
+
+// BenchmarkLearn is the making of a plan.
+func BenchmarkLearn(b *testing.B) {
+	tm, d := Parse("sidecar", shipped(b, "injection-template"))
+	if d != nil {
+		b.Fatal(d)
+	}
+	in := &Input{Pod: node(b, helloPod), Data: testData(b, nil, Needs{}), Env: testEnv}
+	b.ReportAllocs()
+	for b.Loop() {
+		p := NewPlanner(tm, acceptable)
+		p.Overlay(in)
+		if _, ok := p.Overlay(in); !ok {
+			b.Fatal("not served")
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ingraft/ingraft/internal/config"
@@ -24,6 +25,7 @@ var (
 	messageType      = reflect.TypeFor[proto.Message]()
 	reflectValueType = reflect.TypeFor[reflect.Value]()
 	objectMetaType   = reflect.TypeFor[metav1.ObjectMeta]()
+	podSpecType      = reflect.TypeFor[corev1.PodSpec]()
 )
 
 // funcRef is a function that a program names. The functions bound to a run are
