@@ -42,10 +42,10 @@ func (p *parser) blockNode(indentless bool) *Node {
 				p.failHere("a mapping key is not allowed here")
 			}
 			p.add(&outer, inner)
-			return p.blockMap(col, outer, nil)
+			return p.blockMap(col, outer, key{}, false)
 		case c == ':' && p.blankz(p.pos+1):
 			if p.isKey(keyAt, keyLine) {
-				return p.blockMap(keyAt-keyLine, outer, emptyKey(inner))
+				return p.blockMap(keyAt-keyLine, outer, emptyKey(inner), true)
 			}
 			if !fresh {
 				p.unexpected()
@@ -73,7 +73,7 @@ func (p *parser) blockNode(indentless bool) *Node {
 			p.blanks()
 			if p.isKey(keyAt, keyLine) {
 				k.props = inner
-				return p.blockMap(keyAt-keyLine, outer, &k)
+				return p.blockMap(keyAt-keyLine, outer, k, true)
 			}
 		}
 		p.add(&outer, inner)
@@ -117,11 +117,14 @@ func (p *parser) isKey(start, line int) bool {
 		p.flow == 0 && !p.blankz(p.pos+1) {
 		return false
 	}
-	return p.pos-start <= maxKeyLen || utf8.RuneCountInString(p.s[start:p.pos]) <= maxKeyLen
+	if p.pos-start > maxKeyLen && utf8.RuneCountInString(p.s[start:p.pos]) > maxKeyLen {
+		p.fail(start, p.pos, "a key of more than 1024 characters needs the '? ' notation")
+	}
+	return true
 }
 
-func emptyKey(pr props) *key {
-	return &key{scalar: scalar{start: pr.end, end: pr.end, style: absent}, props: pr}
+func emptyKey(pr props) key {
+	return key{scalar: scalar{start: pr.end, end: pr.end, style: absent}, props: pr}
 }
 
 // push enters a block collection at a column.
@@ -173,7 +176,7 @@ func (p *parser) blockList(col int, pr props) *Node {
 			break
 		}
 	}
-	n.items = p.keepItems(p.items[base:])
+	n.setItems(p.keepItems(p.items[base:]))
 	p.items = p.items[:base]
 	p.pop(outer)
 	p.close(at)
@@ -194,10 +197,11 @@ func (p *parser) notDash(col int) {
 }
 
 // blockMap reads the mapping whose keys stand at a column. first is its first
-// key, with the position at its ':', or nil where the position is at a '?'.
-func (p *parser) blockMap(col int, pr props, first *key) *Node {
+// key, with the position at its ':'; there is none where the position is at a
+// '?'.
+func (p *parser) blockMap(col int, pr props, first key, isFirst bool) *Node {
 	start := p.pos
-	if first != nil {
+	if isFirst {
 		start = first.scalar.start
 		if first.props.start >= 0 {
 			start = first.props.start
@@ -210,14 +214,14 @@ func (p *parser) blockMap(col int, pr props, first *key) *Node {
 	for {
 		var k entry
 		var value *Node
-		if first == nil && p.s[p.pos] == '?' && p.blankz(p.pos+1) {
+		if !isFirst && p.s[p.pos] == '?' && p.blankz(p.pos+1) {
 			k, value = p.explicitEntry(col)
 		} else {
-			if first == nil {
+			if !isFirst {
 				first = p.blockKey()
 			}
-			k = p.keyField(*first)
-			first = nil
+			k = p.keyField(&first)
+			isFirst = false
 			p.pos++
 			end := p.pos
 			p.simple = false
@@ -280,7 +284,7 @@ func (p *parser) explicitEntry(col int) (k entry, value *Node) {
 }
 
 // blockKey reads a key that stands where one must.
-func (p *parser) blockKey() *key {
+func (p *parser) blockKey() key {
 	start, line := p.pos, p.lineStart
 	pr := props{start: -1}
 	for {
@@ -311,13 +315,10 @@ func (p *parser) blockKey() *key {
 				p.blanks()
 				if p.isKey(start, line) {
 					k.props = pr
-					return &k
+					return k
 				}
 			}
 			end := k.scalar.end
-			if p.pos-start > maxKeyLen && line == p.lineStart {
-				p.fail(start, end, "a key of more than 1024 characters needs the '? ' notation")
-			}
 			p.fail(start, end, "expected \"key: value\": this text has no ':' followed by a blank")
 		}
 		p.fail(start, pr.end, "expected \"key: value\" on this line")

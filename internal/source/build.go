@@ -182,11 +182,11 @@ func (p *parser) beginMap(n *Node) mapping { return mapping{node: n, base: len(p
 const mergeKey = "<<"
 
 // keyField returns the key of an entry.
-func (p *parser) keyField(k key) entry {
+func (p *parser) keyField(k *key) entry {
 	if k.props.start >= 0 || k.alias {
 		var n *Node
 		if k.alias {
-			n = p.aliasNode(k, k.props)
+			n = p.aliasNode(*k, k.props)
 		} else {
 			n = p.scalarNode(k.scalar, k.props)
 		}
@@ -265,8 +265,8 @@ func (p *parser) entry(m *mapping, e entry, value *Node) {
 		p.merge(m, value)
 	case value.kind == List && value.flags&aliased == 0:
 		p.decodes--
-		for i := len(value.items) - 1; i >= 0; i-- {
-			p.merge(m, value.items[i])
+		for i := len(value.Items()) - 1; i >= 0; i-- {
+			p.merge(m, value.Items()[i])
 		}
 	default:
 		p.merge(m, value)
@@ -277,8 +277,8 @@ func (p *parser) merge(m *mapping, n *Node) {
 	if n.kind != Map {
 		p.fail(int(n.start), max(int(n.end), int(n.start)+1), "the value of the merge key << must be a mapping or a list of mappings")
 	}
-	p.fields = append(p.fields, n.fields...)
-	for range n.fields {
+	p.fields = append(p.fields, n.Fields()...)
+	for range n.Fields() {
 		m.foreign = append(m.foreign, true)
 	}
 }
@@ -302,7 +302,7 @@ func (p *parser) endMap(m *mapping) {
 		}
 		fields = p.lastOnes(m, fields)
 	}
-	m.node.fields = p.keepFields(fields)
+	m.node.setFields(p.keepFields(fields))
 	p.fields = p.fields[:m.base]
 	if m.raw != nil {
 		if p.doc.entries == nil {

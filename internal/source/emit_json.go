@@ -16,7 +16,7 @@ func AppendJSON(dst []byte, n *Node) []byte {
 		return appendJSONString(dst, n.str)
 	case List:
 		dst = append(dst, '[')
-		for i, item := range n.items {
+		for i, item := range n.Items() {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
@@ -25,13 +25,13 @@ func AppendJSON(dst []byte, n *Node) []byte {
 		return append(dst, ']')
 	case Map:
 		dst = append(dst, '{')
-		for i := range n.fields {
+		for i := range n.Fields() {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendJSONString(dst, n.fields[i].Key)
+			dst = appendJSONString(dst, n.Fields()[i].Key)
 			dst = append(dst, ':')
-			dst = AppendJSON(dst, n.fields[i].Value)
+			dst = AppendJSON(dst, n.Fields()[i].Value)
 		}
 		return append(dst, '}')
 	}

@@ -129,7 +129,7 @@ func (e *emitter) empty(brackets string) {
 }
 
 func (e *emitter) list(n *Node, inMap bool) {
-	if len(n.items) == 0 {
+	if len(n.Items()) == 0 {
 		e.empty("[]")
 		return
 	}
@@ -139,7 +139,7 @@ func (e *emitter) list(n *Node, inMap bool) {
 	} else if !inMap || e.indention {
 		e.indent += indentStep
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items() {
 		e.newLine()
 		e.indicator('-', true, true)
 		e.node(item, false, false)
@@ -148,7 +148,7 @@ func (e *emitter) list(n *Node, inMap bool) {
 }
 
 func (e *emitter) mapping(n *Node) {
-	if len(n.fields) == 0 {
+	if len(n.Fields()) == 0 {
 		e.empty("{}")
 		return
 	}
@@ -159,8 +159,8 @@ func (e *emitter) mapping(n *Node) {
 		e.indent += indentStep
 	}
 	base := len(e.fields)
-	e.sort(n.fields)
-	for i := base; i < base+len(n.fields); i++ {
+	e.sort(n.Fields())
+	for i := base; i < base+len(n.Fields()); i++ {
 		f := e.fields[i]
 		e.newLine()
 		if len(f.Key) <= maxSimple && !hasBreak(f.Key) {

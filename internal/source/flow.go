@@ -1,6 +1,9 @@
 package source
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // flowCollection reads the collection whose bracket is at the position.
 func (p *parser) flowCollection(pr props) *Node {
@@ -48,7 +51,7 @@ func (p *parser) flowList(pr props) *Node {
 	}
 	p.pos++
 	n.end = int32(p.pos)
-	n.items = p.keepItems(p.items[base:])
+	n.setItems(p.keepItems(p.items[base:]))
 	p.items = p.items[:base]
 	p.close(at)
 	return n
@@ -64,6 +67,9 @@ func (p *parser) flowComma(start int, end byte) bool {
 	case end:
 		return false
 	case ':':
+		if p.lineStart > start {
+			p.failHere("a ':' is not allowed here: the " + p.s[start:start+1] + " of line " + strconv.Itoa(p.text.Pos(start).Line) + " is never closed, or a key and its ':' are not on one line")
+		}
 		p.failHere("a ':' is not allowed here: a key and its ':' must be on one line, and list items need a ','")
 	}
 	p.failHere("expected ',' or '" + string(rune(end)) + "'")

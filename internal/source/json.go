@@ -199,7 +199,7 @@ func (j *jsonParser) array(n *Node, depth int) bool {
 		}
 		j.space()
 	}
-	n.items = j.keepItems(j.items[base:])
+	n.setItems(j.keepItems(j.items[base:]))
 	j.items = j.items[:base]
 	return j.word("]")
 }

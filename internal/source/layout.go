@@ -46,7 +46,7 @@ func layoutOf(doc *Document) layout {
 func (l *layout) ofJSON(src []byte, n *Node) {
 	l.unit = "  "
 	for n.Len() == 1 && n.kind == List {
-		n = n.items[0]
+		n = n.Items()[0]
 	}
 	if n.Len() == 0 {
 		return
@@ -64,7 +64,7 @@ func (l *layout) ofJSON(src []byte, n *Node) {
 		}
 	}
 	if n.kind == Map {
-		f := n.fields[0]
+		f := n.Fields()[0]
 		l.colon = string(bytes.TrimSpace(src[f.KeySpan.End:f.Value.start]))
 		if l.colon == ":" && f.Value.start > 0 && src[f.Value.start-1] == ' ' {
 			l.colon = ": "
@@ -82,10 +82,10 @@ type part struct{ start, end int32 }
 // oddities.
 func (n *Node) children() []part {
 	parts := make([]part, 0, n.Len())
-	for _, f := range n.fields {
+	for _, f := range n.Fields() {
 		parts = append(parts, part{int32(f.KeySpan.Start), f.Value.end})
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items() {
 		parts = append(parts, part{item.start, item.end})
 	}
 	return parts
@@ -128,7 +128,7 @@ func (s *survey) node(n *Node, col int) {
 		if s.step == 0 && col >= 0 && own > col {
 			s.step = own - col
 		}
-		for _, f := range n.fields {
+		for _, f := range n.Fields() {
 			s.node(f.Value, own)
 		}
 		return
@@ -140,7 +140,7 @@ func (s *survey) node(n *Node, col int) {
 			s.level++
 		}
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items() {
 		s.node(item, -1)
 	}
 }
@@ -202,14 +202,14 @@ func (w *writer) collection(n *Node, col int, inline bool) {
 		w.dst = append(w.dst, ' ')
 	}
 	first := inline
-	for _, f := range n.fields {
+	for _, f := range n.Fields() {
 		if !first {
 			w.pad(col)
 		}
 		first = false
 		w.entry(f, col)
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items() {
 		if !first {
 			w.pad(col)
 		}
@@ -448,9 +448,9 @@ func (w *writer) flow(n *Node, indent string) {
 			w.dst = append(append(w.dst, w.newline...), inner...)
 		}
 		if n.kind == List {
-			w.flow(n.items[i], inner)
+			w.flow(n.Items()[i], inner)
 		} else {
-			w.flowEntry(n.fields[i], inner)
+			w.flowEntry(n.Fields()[i], inner)
 		}
 	}
 	if pretty {

@@ -1,6 +1,10 @@
 package source
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+	"unsafe"
+)
 
 // Kind is what a node is, in the data model of JSON.
 type Kind uint8
@@ -27,10 +31,20 @@ func (k Kind) String() string {
 // A nil *Node stands for "not there"; all methods that only read accept it.
 type Node struct {
 	place
-	kind   Kind
-	str    string // String: the value; Number: its JSON spelling; Bool: true or false
-	fields []Field
-	items  []*Node
+	kind Kind
+	// Nodes are many and mostly scalars, and memory is what parsing costs: so
+	// the fields or items are a pointer to the first of n.
+	n    int32
+	kids unsafe.Pointer
+	str  string // String: the value; Number: its JSON spelling; Bool: true or false
+}
+
+func (n *Node) setFields(fields []Field) {
+	n.kids, n.n = unsafe.Pointer(unsafe.SliceData(fields)), int32(len(fields))
+}
+
+func (n *Node) setItems(items []*Node) {
+	n.kids, n.n = unsafe.Pointer(unsafe.SliceData(items)), int32(len(items))
 }
 
 // place is how a node is spelled in a text; the zero place is that of a node
@@ -98,10 +112,18 @@ func NewNumber(json string) *Node { return &Node{kind: Number, str: json} }
 func NewNull() *Node { return &Node{} }
 
 // NewMap returns a Map node with the fields in the given order.
-func NewMap(fields ...Field) *Node { return &Node{kind: Map, fields: fields} }
+func NewMap(fields ...Field) *Node {
+	n := &Node{kind: Map}
+	n.setFields(fields)
+	return n
+}
 
 // NewList returns a List node.
-func NewList(items ...*Node) *Node { return &Node{kind: List, items: items} }
+func NewList(items ...*Node) *Node {
+	n := &Node{kind: List}
+	n.setItems(items)
+	return n
+}
 
 // F is short for Field{Key: key, Value: value}.
 func F(key string, value *Node) Field { return Field{Key: key, Value: value} }
@@ -151,33 +173,32 @@ func (n *Node) Len() int {
 	if n == nil {
 		return 0
 	}
-	return len(n.fields) + len(n.items)
+	return int(n.n)
 }
 
 // Fields returns the fields of a Map, in the order of the document. The slice
 // must not be changed.
 func (n *Node) Fields() []Field {
-	if n == nil {
+	if n == nil || n.kind != Map {
 		return nil
 	}
-	return n.fields
+	return unsafe.Slice((*Field)(n.kids), int(n.n))
 }
 
 // Items returns the items of a List. The slice must not be changed.
 func (n *Node) Items() []*Node {
-	if n == nil {
+	if n == nil || n.kind != List {
 		return nil
 	}
-	return n.items
+	return unsafe.Slice((**Node)(n.kids), int(n.n))
 }
 
 // Field returns the field of a Map with that key.
 func (n *Node) Field(key string) (Field, bool) {
-	if n != nil {
-		for i := range n.fields {
-			if n.fields[i].Key == key {
-				return n.fields[i], true
-			}
+	fields := n.Fields()
+	for i := range fields {
+		if fields[i].Key == key {
+			return fields[i], true
 		}
 	}
 	return Field{}, false
@@ -232,18 +253,18 @@ func (n *Node) derive(from *Node) {
 // The copy keeps the span of n, so that it is known where it came from.
 func (n *Node) With(key string, value *Node) *Node {
 	c := &Node{kind: Map}
+	old := n.Fields()
 	if n != nil {
 		c.derive(n)
-		c.fields = make([]Field, len(n.fields), len(n.fields)+1)
-		copy(c.fields, n.fields)
 	}
-	for i := range c.fields {
-		if c.fields[i].Key == key {
-			c.fields[i].Value = value
-			return c
-		}
+	fields := append(make([]Field, 0, len(old)+1), old...)
+	i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == key })
+	if i < 0 {
+		fields = append(fields, Field{Key: key})
+		i = len(old)
 	}
-	c.fields = append(c.fields, Field{Key: key, Value: value})
+	fields[i].Value = value
+	c.setFields(fields)
 	return c
 }
 
@@ -261,19 +282,21 @@ func (n *Node) Without(key string) *Node {
 	if _, ok := n.Field(key); !ok {
 		return n
 	}
-	c := &Node{kind: Map, fields: make([]Field, 0, len(n.fields)-1)}
+	c := &Node{kind: Map}
 	c.derive(n)
-	for _, f := range n.fields {
+	fields := make([]Field, 0, n.Len()-1)
+	for _, f := range n.Fields() {
 		if f.Key != key {
-			c.fields = append(c.fields, f)
+			fields = append(fields, f)
 		}
 	}
+	c.setFields(fields)
 	return c
 }
 
 // WithItems returns a List that holds items and keeps the span of n.
 func (n *Node) WithItems(items ...*Node) *Node {
-	c := &Node{kind: List, items: items}
+	c := NewList(items...)
 	if n != nil {
 		c.derive(n)
 	}
@@ -282,7 +305,7 @@ func (n *Node) WithItems(items ...*Node) *Node {
 
 // WithFields returns a Map that holds fields and keeps the span of n.
 func (n *Node) WithFields(fields ...Field) *Node {
-	c := &Node{kind: Map, fields: fields}
+	c := NewMap(fields...)
 	if n != nil {
 		c.derive(n)
 	}
@@ -299,7 +322,7 @@ func (n *Node) Equal(m *Node) bool {
 		return false
 	}
 	for i, item := range n.Items() {
-		if !item.Equal(m.items[i]) {
+		if !item.Equal(m.Items()[i]) {
 			return false
 		}
 	}

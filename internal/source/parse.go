@@ -103,12 +103,14 @@ type slab struct {
 	itemSlab  []*Node
 	byteSlab  []byte
 	// size is the length of the document: what the pieces are sized by.
-	size int
+	size     int
+	nodeSize int
 }
 
 func (s *slab) newNode() *Node {
 	if len(s.nodeSlab) == 0 {
-		s.nodeSlab = make([]Node, min(max(s.size/24, 4), 512))
+		s.nodeSlab = make([]Node, min(max(s.nodeSize, 4), 512))
+		s.nodeSize = s.size / 56
 	}
 	n := &s.nodeSlab[0]
 	s.nodeSlab = s.nodeSlab[1:]
@@ -178,7 +180,8 @@ func (p *parser) parse(text *Text) (doc *Document, err error) {
 		// The bytes of a text never change, so that strings may share them.
 		p.s = unsafe.String(&text.Data[0], len(text.Data))
 	}
-	p.size = len(p.s)
+	// About one node in fourteen bytes, as manifests are.
+	p.size, p.nodeSize = len(p.s), len(p.s)/14
 	if p.json() {
 		return p.doc, nil
 	}

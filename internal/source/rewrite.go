@@ -142,16 +142,16 @@ func sameValue(a, b *Node) bool {
 	case Number:
 		return a.str == b.str || canonicalNumber(a.str) == canonicalNumber(b.str)
 	case List:
-		for i := range a.items {
-			if !sameValue(a.items[i], b.items[i]) {
+		for i := range a.Items() {
+			if !sameValue(a.Items()[i], b.Items()[i]) {
 				return false
 			}
 		}
 	case Map:
 		find := b.finder()
-		for i := range a.fields {
-			j := find(a.fields[i].Key)
-			if j < 0 || !sameValue(a.fields[i].Value, b.fields[j].Value) {
+		for i := range a.Fields() {
+			j := find(a.Fields()[i].Key)
+			if j < 0 || !sameValue(a.Fields()[i].Value, b.Fields()[j].Value) {
 				return false
 			}
 		}
@@ -319,11 +319,11 @@ func (r *rewriter) entriesOf(o *Node) []written {
 		find := o.finder()
 		for i, e := range raw {
 			list[i].entry = e
-			list[i].lost = !e.merge && o.fields[find(e.Key)].KeySpan != e.KeySpan
+			list[i].lost = !e.merge && o.Fields()[find(e.Key)].KeySpan != e.KeySpan
 		}
 	} else {
-		list = make([]written, len(o.fields))
-		for i, f := range o.fields {
+		list = make([]written, len(o.Fields()))
+		for i, f := range o.Fields() {
 			list[i].Field = f
 		}
 	}
@@ -450,7 +450,7 @@ func (r *rewriter) blockMap(o, n *Node) bool {
 			continue
 		}
 		own[e.Key] = true
-		value := n.fields[j].Value
+		value := n.Fields()[j].Value
 		if e.colon < 0 && value != e.Value && !sameScalar(e.Value, value) {
 			return false
 		}
@@ -472,7 +472,7 @@ func (r *rewriter) blockMap(o, n *Node) bool {
 			index[e.Key] = i
 		}
 	}
-	for _, f := range n.fields {
+	for _, f := range n.Fields() {
 		if own[f.Key] {
 			at = index[f.Key]
 			continue
@@ -498,7 +498,7 @@ func (r *rewriter) mergedFields(o, n *Node, find func(string) int, es []written)
 		own[e.Key] = own[e.Key] || !e.lost && !e.merge
 	}
 	merged := map[string]*Node{}
-	for _, f := range o.fields {
+	for _, f := range o.Fields() {
 		if own[f.Key] {
 			continue
 		}
@@ -660,17 +660,17 @@ func (r *rewriter) breakBefore(at int) int {
 // by origin, by name, and by value at the same place. It returns the index of
 // each new item in the old list, -1 for none.
 func (r *rewriter) match(o, n *Node) []int {
-	byStart := make(map[int32]int, len(o.items))
+	byStart := make(map[int32]int, len(o.Items()))
 	byName := map[string]int{}
-	for i, item := range o.items {
+	for i, item := range o.Items() {
 		byStart[item.start] = i
 		if name := item.Get("name").Str(); name != "" {
 			byName[name] = i
 		}
 	}
-	used := make([]bool, len(o.items))
-	to := make([]int, len(n.items))
-	for k, item := range n.items {
+	used := make([]bool, len(o.Items()))
+	to := make([]int, len(n.Items()))
+	for k, item := range n.Items() {
 		to[k] = -1
 		if item != nil && item.text == r.text {
 			if i, ok := byStart[item.start]; ok && !used[i] {
@@ -679,14 +679,14 @@ func (r *rewriter) match(o, n *Node) []int {
 		}
 	}
 	at := 0
-	for k, item := range n.items {
+	for k, item := range n.Items() {
 		if to[k] >= 0 {
 			at = to[k] + 1
 			continue
 		}
 		i, ok := byName[item.Get("name").Str()]
 		if !ok || used[i] {
-			if i = at; i >= len(o.items) || used[i] || !sameValue(o.items[i], item) {
+			if i = at; i >= len(o.Items()) || used[i] || !sameValue(o.Items()[i], item) {
 				continue
 			}
 		}
@@ -700,9 +700,9 @@ func (r *rewriter) match(o, n *Node) []int {
 // anew.
 func (r *rewriter) blockList(o, n *Node) bool {
 	col := r.text.column(int(o.body))
-	parts := make([]part, len(o.items))
+	parts := make([]part, len(o.Items()))
 	at := int(o.body)
-	for i, item := range o.items {
+	for i, item := range o.Items() {
 		if i > 0 {
 			at = r.token(at)
 		}
@@ -719,20 +719,20 @@ func (r *rewriter) blockList(o, n *Node) bool {
 			last = max(last, i)
 		}
 	}
-	for i, item := range o.items {
+	for i, item := range o.Items() {
 		if !keep[i] {
 			r.touchAll(item)
 		}
 	}
 	itemSlot := func(i int) slot {
-		return slot{o.items[i], int(parts[i].start) + 1, col, false, false}
+		return slot{o.Items()[i], int(parts[i].start) + 1, col, false, false}
 	}
 	if !ordered {
 		return r.reorder(o, n, to, parts, col, itemSlot)
 	}
 	add := newAdditions(len(parts))
 	after := -1
-	for k, item := range n.items {
+	for k, item := range n.Items() {
 		if i := to[k]; i >= 0 {
 			r.child(o, itemSlot(i), item)
 			after = i
@@ -756,7 +756,7 @@ func (r *rewriter) reorder(o, n *Node, to []int, parts []part, col int, itemSlot
 	w := r.writer()
 	outer := r.edits
 	ok := true
-	for k, item := range n.items {
+	for k, item := range n.Items() {
 		i := to[k]
 		if i < 0 {
 			w.pad(col)
@@ -814,7 +814,7 @@ func (r *rewriter) flowMap(o, n *Node) bool {
 			continue
 		}
 		own[e.Key], index[e.Key] = true, i
-		r.child(o, slot{e.Value, e.colon, -1, true, true}, n.fields[j].Value)
+		r.child(o, slot{e.Value, e.colon, -1, true, true}, n.Fields()[j].Value)
 	}
 	merged, ok := r.mergedFields(o, n, find, es)
 	if !ok {
@@ -828,7 +828,7 @@ func (r *rewriter) flowMap(o, n *Node) bool {
 		}
 	}
 	indent, many := r.flowIndent(o, parts), r.manyLines(o, parts)
-	for _, f := range n.fields {
+	for _, f := range n.Fields() {
 		if own[f.Key] {
 			at = max(at, index[f.Key])
 			continue
@@ -858,7 +858,7 @@ func (r *rewriter) flowList(o, n *Node) bool {
 			keep[i], last = true, i
 		}
 	}
-	for i, item := range o.items {
+	for i, item := range o.Items() {
 		if !keep[i] {
 			r.touchAll(item)
 		}
@@ -866,9 +866,9 @@ func (r *rewriter) flowList(o, n *Node) bool {
 	add := newAdditions(len(parts))
 	after := -1
 	indent, many := r.flowIndent(o, parts), r.manyLines(o, parts)
-	for k, item := range n.items {
+	for k, item := range n.Items() {
 		if i := to[k]; i >= 0 {
-			r.child(o, slot{o.items[i], -1, -1, false, true}, item)
+			r.child(o, slot{o.Items()[i], -1, -1, false, true}, item)
 			after = i
 			continue
 		}
@@ -1151,13 +1151,13 @@ func (r *rewriter) touchAll(o *Node) {
 	if o.flags&anchored != 0 {
 		r.touched = append(r.touched, o)
 	}
-	for _, f := range o.fields {
+	for _, f := range o.Fields() {
 		if !r.inside(o, f.Value) {
 			continue
 		}
 		r.touchAll(f.Value)
 	}
-	for _, item := range o.items {
+	for _, item := range o.Items() {
 		r.touchAll(item)
 	}
 }
@@ -1195,10 +1195,10 @@ func (r *rewriter) collect(n *Node, kept map[*Node]bool) {
 		}
 		return
 	}
-	for _, f := range n.fields {
+	for _, f := range n.Fields() {
 		r.collect(f.Value, kept)
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items() {
 		r.collect(item, kept)
 	}
 	if n.flags&irregular == 0 {

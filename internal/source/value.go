@@ -24,14 +24,14 @@ func (n *Node) Any() any {
 	case String:
 		return n.str
 	case List:
-		items := make([]any, len(n.items))
-		for i, item := range n.items {
+		items := make([]any, len(n.Items()))
+		for i, item := range n.Items() {
 			items[i] = item.Any()
 		}
 		return items
 	case Map:
-		fields := make(map[string]any, len(n.fields))
-		for _, f := range n.fields {
+		fields := make(map[string]any, len(n.Fields()))
+		for _, f := range n.Fields() {
 			fields[f.Key] = f.Value.Any()
 		}
 		return fields
@@ -90,7 +90,7 @@ func Value(v any) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return doc.Root.items[0].unplaced(), nil
+	return doc.Root.Items()[0].unplaced(), nil
 }
 
 // unplaced returns a copy of the node, and of all below it, without place.
@@ -99,17 +99,17 @@ func (n *Node) unplaced() *Node {
 		return NewNull()
 	}
 	c := &Node{kind: n.kind, str: n.str}
-	if len(n.fields) > 0 {
-		c.fields = make([]Field, len(n.fields))
-		for i, f := range n.fields {
-			c.fields[i] = F(f.Key, f.Value.unplaced())
-		}
+	fields, items := slices.Clone(n.Fields()), slices.Clone(n.Items())
+	for i := range fields {
+		fields[i] = F(fields[i].Key, fields[i].Value.unplaced())
 	}
-	if len(n.items) > 0 {
-		c.items = make([]*Node, len(n.items))
-		for i, item := range n.items {
-			c.items[i] = item.unplaced()
-		}
+	for i := range items {
+		items[i] = items[i].unplaced()
+	}
+	if n.kind == Map {
+		c.setFields(fields)
+	} else {
+		c.setItems(items)
 	}
 	return c
 }
