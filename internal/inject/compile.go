@@ -73,7 +73,7 @@ func Compile(cfg *config.Injection, mesh *config.Mesh, values *config.Values, op
 	}
 	e := &Engine{
 		gen: gen, config: cfg, mesh: mesh, values: values, reference: opts.Reference,
-		settings: newSettings(mesh, values), templates: newTemplates(cfg),
+		settings: newSettings(mesh, values), templates: newTemplates(cfg, opts.Reference),
 	}
 	if opts.Eager {
 		if findings := e.templates.check(); findings.HasErrors() {

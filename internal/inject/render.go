@@ -26,20 +26,39 @@ type templates struct {
 type lazyTemplate struct {
 	name string
 	text *source.Text
-	once sync.Once
-	t    *tmpl.Template
-	bad  *diag.Diagnostic
+	// reference asks for text/template and nothing else.
+	reference bool
+	once      sync.Once
+	t         *tmpl.Template
+	// plans makes overlays without rendering; nil for reference.
+	plans *tmpl.Planner
+	bad   *diag.Diagnostic
 }
 
-func (l *lazyTemplate) parse() (*tmpl.Template, *diag.Diagnostic) {
-	l.once.Do(func() { l.t, l.bad = tmpl.Parse(l.name, l.text) })
-	return l.t, l.bad
+func (l *lazyTemplate) parse() *diag.Diagnostic {
+	l.once.Do(func() {
+		l.t, l.bad = tmpl.Parse(l.name, l.text)
+		switch {
+		case l.bad != nil:
+		case l.reference:
+			l.t = l.t.Reference()
+		default:
+			l.plans = tmpl.NewPlanner(l.t, isPartOfPod)
+		}
+	})
+	return l.bad
 }
 
-func newTemplates(cfg *config.Injection) templates {
+// isPartOfPod tells whether an overlay can be merged into a pod.
+func isPartOfPod(overlay *source.Node) bool {
+	findings := strictly.Check(overlay, kube.TypePod)
+	return !findings.HasErrors()
+}
+
+func newTemplates(cfg *config.Injection, reference bool) templates {
 	var ts templates
 	for _, t := range cfg.Templates {
-		ts.list = append(ts.list, &lazyTemplate{name: t.Name, text: t.Text})
+		ts.list = append(ts.list, &lazyTemplate{name: t.Name, text: t.Text, reference: reference})
 	}
 	return ts
 }
@@ -48,7 +67,7 @@ func newTemplates(cfg *config.Injection) templates {
 func (ts *templates) check() diag.List {
 	var findings diag.List
 	for _, l := range ts.list {
-		if _, bad := l.parse(); bad != nil {
+		if bad := l.parse(); bad != nil {
 			findings = append(findings, bad)
 		}
 	}
@@ -75,7 +94,7 @@ func (ts *templates) names() string {
 // selected returns the templates of a pod: those that its annotation names,
 // else the configuration's; aliases stand for lists of templates, and are not
 // looked up again in those.
-func (e *Engine) selected(pod *source.Node) ([]*tmpl.Template, *diag.Diagnostic) {
+func (e *Engine) selected(pod *source.Node) ([]*lazyTemplate, *diag.Diagnostic) {
 	asked := e.config.DefaultTemplates
 	var at source.Span
 	if n := annotation(pod, annot.InjectTemplates); n != nil {
@@ -84,7 +103,7 @@ func (e *Engine) selected(pod *source.Node) ([]*tmpl.Template, *diag.Diagnostic)
 			asked[i] = strings.TrimSpace(name)
 		}
 	}
-	list := make([]*tmpl.Template, 0, len(asked))
+	list := make([]*lazyTemplate, 0, len(asked))
 	for _, name := range asked {
 		names := []string{name}
 		if alias, ok := e.config.Aliases[name]; ok {
@@ -99,11 +118,10 @@ func (e *Engine) selected(pod *source.Node) ([]*tmpl.Template, *diag.Diagnostic)
 					Fix:     nearestFix(name, e.templates.list) + "it has " + e.templates.names(),
 				}
 			}
-			t, bad := l.parse()
-			if bad != nil {
+			if bad := l.parse(); bad != nil {
 				return nil, bad
 			}
-			list = append(list, t)
+			list = append(list, l)
 		}
 	}
 	return list, nil
@@ -166,8 +184,12 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 	}
 	seen := seenByTemplates(in.user, &in.was)
 	overlays := make([]overlay, 0, len(list))
-	for _, t := range list {
-		data := in.data()
+	for _, l := range list {
+		t, data := l.t, in.data()
+		if root, ok := in.planned(l, &data, seen); ok {
+			overlays = append(overlays, overlay{t.Name(), root})
+			continue
+		}
 		if bad := data.SetPod(seen, t.Needs()); bad != nil {
 			return nil, bad
 		}
@@ -185,6 +207,18 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 		overlays = append(overlays, overlay{t.Name(), root})
 	}
 	return overlays, nil
+}
+
+// planned returns the overlay of a template that is known well enough not to be
+// rendered: the same as rendering would give.
+func (in *injection) planned(l *lazyTemplate, data *tmpl.Data, seen *source.Node) (*source.Node, bool) {
+	if l.plans == nil || in.request.Explain {
+		return nil, false
+	}
+	if len(suspects(in.request.Pod, l.text.Data, in.engine.mesh.Config.GetDefaultConfig(), in.proxy)) > 0 {
+		return nil, false // texts that read has to look into
+	}
+	return l.plans.Overlay(&tmpl.Input{Pod: seen, Namespace: in.request.NamespaceName, Data: data, Env: in.env()})
 }
 
 // culprit returns the finding to give where a template failed: about an
