@@ -127,8 +127,7 @@ func adviseStale(in *injection, _ *source.Node) diag.List {
 	}{{listContainers, in.was.containers}, {listInitContainers, in.was.initContainers}} {
 		for _, c := range specList(in.user, part.list) {
 			name := nameOf(c)
-			if contains(part.added, name) && !isMeshContainer(name) && find(specList(in.templates, part.list), name) < 0 &&
-				find(in.was.saved.containers, name) < 0 && find(in.was.saved.initContainers, name) < 0 {
+			if in.was.isLeft(name, part.added) && find(specList(in.templates, part.list), name) < 0 {
 				list = append(list, warn(CodeStale, c.Span(),
 					"container "+quote(name)+" was added by an earlier injection, and no template makes it any more: it stays",
 					"remove the container if it is not yours"))

@@ -37,7 +37,8 @@ var update = flag.Bool("update", false, "write what the cases come to into their
 //	namespace.yaml  the Namespace; optional
 //	again.yaml      values for a second injection, of what the first one made; optional
 //	diff            the wanted change of the pod template, as a unified diff
-//	findings        the wanted decision, where it is not to inject, and findings
+//	findings        the wanted decision, where it is not to inject, and findings,
+//	                of the last injection
 type caseFile struct {
 	path    string
 	archive *txtar.Archive
@@ -214,13 +215,12 @@ func isReport(name string) bool {
 func (c *caseFile) test(t *testing.T) {
 	r := c.request(t)
 	res := c.engine(t, inject.Options{}).Run(r)
-	pod := res.Pod
 	if values := c.file("again.yaml"); values != nil {
 		again := *r
-		again.Pod = pod
-		pod = c.again(t, values).Run(&again).Pod
+		again.Pod = res.Pod
+		res = c.again(t, values).Run(&again)
 	}
-	gotDiff := c.diff(r.Pod, pod)
+	gotDiff := c.diff(r.Pod, res.Pod)
 	gotFindings := c.findings(res)
 	if *update {
 		c.set("diff", gotDiff)

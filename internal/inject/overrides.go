@@ -94,11 +94,12 @@ func applyOverrides(f *finishing, pod *source.Node) (*source.Node, *diag.Diagnos
 	var used overrides
 	for _, part := range [...]struct {
 		list  string
+		added []string
 		saved []*source.Node
 		used  *[]*source.Node
 	}{
-		{listContainers, f.was.saved.containers, &used.containers},
-		{listInitContainers, f.was.saved.initContainers, &used.initContainers},
+		{listContainers, f.was.containers, f.was.saved.containers, &used.containers},
+		{listInitContainers, f.was.initContainers, f.was.saved.initContainers, &used.initContainers},
 	} {
 		for _, t := range specList(f.templates, part.list) {
 			name := nameOf(t)
@@ -106,7 +107,7 @@ func applyOverrides(f *finishing, pod *source.Node) (*source.Node, *diag.Diagnos
 				continue // moved to the other list
 			}
 			c := userContainer(f.user, part.list, part.saved, name)
-			if c == nil {
+			if c == nil || f.was.isLeft(name, part.added) {
 				continue
 			}
 			if c.Get("image").Scalar() == autoImage {

@@ -94,9 +94,8 @@ func looksInjected(c *source.Node) bool {
 // istio-proxy comes back among containers, from where native mode moves it
 // again.
 //
-// A container of another name than the mesh's own that was not saved stays: it
-// may be the user's, with a status that is wrong, and templates that still
-// make it lie over it.
+// A container of another name than the mesh's own that was not saved stays for
+// now: it may be the user's, with a status that is wrong. See dropStale.
 func restoreContainers(pod *source.Node, was *earlier) *source.Node {
 	for _, part := range [...]struct {
 		list     string
@@ -174,25 +173,48 @@ func seenByTemplates(pod *source.Node, was *earlier) *source.Node {
 	return pod
 }
 
-// dropStale removes the volumes and pull secrets of an earlier injection that
-// the templates do not add any more. A volume that a container still mounts
-// stays, and what the user had too.
+// dropStale removes what else an earlier injection added, now that it is known
+// what the templates add this time: volumes and pull secrets that they do not
+// add any more, and containers that they make anew. A volume that a container
+// still mounts stays, and what the user had too.
 func dropStale(pod, templates *source.Node, was *earlier) *source.Node {
-	stale := func(list string, names, kept []string) *source.Node {
+	drop := func(list string, is func(item, made *source.Node) bool) {
 		added := specList(templates, list)
-		items := specList(pod, list)
 		var rest []*source.Node
-		for _, item := range items {
-			name := nameOf(item)
-			if !contains(names, name) || contains(kept, name) || find(added, name) >= 0 ||
-				list == listVolumes && isMounted(pod, name) {
+		for _, item := range specList(pod, list) {
+			var made *source.Node
+			if i := find(added, nameOf(item)); i >= 0 {
+				made = added[i]
+			}
+			if !is(item, made) {
 				rest = append(rest, item)
 			}
 		}
-		return withSpecList(pod, list, rest)
+		pod = withSpecList(pod, list, rest)
 	}
-	pod = stale(listVolumes, was.volumes, was.keptVolumes)
-	return stale(listPullSecrets, was.pullSecrets, was.keptPullSecrets)
+	container := func(names []string) func(item, made *source.Node) bool {
+		return func(item, made *source.Node) bool {
+			return was.isLeft(nameOf(item), names) && made.Get("image").Scalar() != ""
+		}
+	}
+	drop(listContainers, container(was.containers))
+	drop(listInitContainers, container(was.initContainers))
+	drop(listVolumes, func(item, made *source.Node) bool {
+		name := nameOf(item)
+		return made == nil && contains(was.volumes, name) && !contains(was.keptVolumes, name) && !isMounted(pod, name)
+	})
+	drop(listPullSecrets, func(item, made *source.Node) bool {
+		name := nameOf(item)
+		return made == nil && contains(was.pullSecrets, name) && !contains(was.keptPullSecrets, name)
+	})
+	return pod
+}
+
+// isLeft tells a container that an earlier injection says it added, and that
+// was not taken out: see restoreContainers.
+func (was *earlier) isLeft(name string, added []string) bool {
+	return contains(added, name) && !isMeshContainer(name) &&
+		find(was.saved.containers, name) < 0 && find(was.saved.initContainers, name) < 0
 }
 
 func isMounted(pod *source.Node, volume string) bool {
