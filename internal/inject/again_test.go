@@ -44,6 +44,7 @@ func TestInjectingAgainUnderAnotherConfiguration(t *testing.T) {
 	}
 	odd := map[string]string{
 		"prometheus":     "of the annotation's spelling nothing is recorded",
+		"override-init":  "that its container stood among the init containers is not recorded",
 		"probes":         "of the names of ports only the numbers are recorded",
 		"override-saved": "its saved container is for one kind of sidecar, its own for the other",
 	}

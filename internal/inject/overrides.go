@@ -21,6 +21,18 @@ type overrides struct {
 
 func (o *overrides) isEmpty() bool { return len(o.containers)+len(o.initContainers) == 0 }
 
+// in reports whether a pod has all the containers; false where there are none.
+func (o *overrides) in(pod *source.Node) bool {
+	for _, list := range [...][]*source.Node{o.containers, o.initContainers} {
+		for _, c := range list {
+			if found, _ := findContainer(pod, nameOf(c)); found == nil {
+				return false
+			}
+		}
+	}
+	return !o.isEmpty()
+}
+
 // parseOverrides reads the annotation.
 func parseOverrides(n *source.Node) (overrides, *diag.Diagnostic) {
 	bad := func(why string) (overrides, *diag.Diagnostic) {
@@ -114,9 +126,6 @@ func applyOverrides(f *finishing, pod *source.Node) (*source.Node, *diag.Diagnos
 				c = c.Without("image")
 			}
 			*part.used = append(*part.used, c)
-			if part.list == listContainers && name == proxyContainer {
-				c = classicProxy(c)
-			}
 			overlay := source.NewMap(source.F("spec", source.NewMap(source.F(part.list, source.NewList(c)))))
 			merged, err := kube.Merge(pod, overlay, kube.TypePod)
 			if err != nil {
@@ -125,8 +134,14 @@ func applyOverrides(f *finishing, pod *source.Node) (*source.Node, *diag.Diagnos
 			pod = merged
 		}
 	}
-	if !used.isEmpty() {
+	switch {
+	case !used.isEmpty():
 		pod = withAnnotation(pod, annot.ProxyOverrides, used.String())
+	case f.was.injected && !f.was.saved.in(f.user):
+		// Nothing to lay over this time, and the annotation is all that is left.
+		if n := annotation(f.request.Pod, annot.ProxyOverrides); n != nil {
+			pod = withAnnotation(pod, annot.ProxyOverrides, n.Scalar())
+		}
 	}
 	return alignUser(f, pod), nil
 }
@@ -138,10 +153,13 @@ func userContainer(user *source.Node, list string, saved []*source.Node, name st
 		return saved[i]
 	}
 	c, at := findContainer(user, name)
-	if list == listContainers && at.list != list && name != proxyContainer {
-		return nil
+	switch {
+	case c == nil || list == listInitContainers || at.list == list:
+		return c
+	case name == proxyContainer:
+		return classicProxy(c)
 	}
-	return c
+	return nil
 }
 
 // alignUser makes the redirection know the user that the user's own
@@ -210,18 +228,18 @@ func oneProxy(pod *source.Node, list string) *source.Node {
 	}
 	items, into := specList(pod, from), specList(pod, list)
 	if at := find(items, proxyContainer); at >= 0 && find(into, proxyContainer) < 0 {
-		into = append(into[:len(into):len(into)], items[at])
+		c := items[at]
+		if list == listContainers {
+			c = classicProxy(c)
+		}
 		pod = withSpecList(pod, from, removed(items, at))
-		pod = withSpecList(pod, list, into)
-	}
-	if at := find(into, proxyContainer); at >= 0 && list == listContainers {
-		pod = withSpecList(pod, list, replaced(into, at, classicProxy(into[at])))
+		return withSpecList(pod, list, append(into[:len(into):len(into)], c))
 	}
 	return pod
 }
 
-// classicProxy takes from the user's istio-proxy what makes an init container
-// a sidecar, and is no field for an ordinary container to have.
+// classicProxy takes from an istio-proxy that leaves the init containers what
+// made it a sidecar there.
 func classicProxy(c *source.Node) *source.Node {
 	if c.Get("restartPolicy").Scalar() == "Always" {
 		return c.Without("restartPolicy")

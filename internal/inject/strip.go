@@ -121,7 +121,7 @@ func restoreContainers(pod *source.Node, was *earlier) *source.Node {
 		}
 		if i := find(was.saved.initContainers, proxyContainer); i >= 0 && part.list == listContainers &&
 			contains(was.initContainers, proxyContainer) && find(kept, proxyContainer) < 0 {
-			kept = append(kept, restoredOverride(was.saved.initContainers[i]))
+			kept = append(kept, classicProxy(restoredOverride(was.saved.initContainers[i])))
 		}
 		pod = withSpecList(pod, part.list, kept)
 	}
