@@ -3,7 +3,9 @@ package inject_test
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -41,8 +43,14 @@ func TestPrecedenceDocIsFresh(t *testing.T) {
 func TestDifferencesNameTests(t *testing.T) {
 	doc := string(read(t, "../../docs", "differences.md"))
 	var sources strings.Builder
-	for _, file := range []string{"reports_test.go", "case_test.go", "again_test.go"} {
-		sources.Write(read(t, ".", file))
+	err := filepath.WalkDir("../..", func(file string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(file, "_test.go") {
+			sources.Write(read(t, ".", file))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, m := range regexp.MustCompile("`(Test[A-Z]\\w+)`").FindAllStringSubmatch(doc, -1) {
 		if !strings.Contains(sources.String(), "func "+m[1]+"(") {
