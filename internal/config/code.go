@@ -11,7 +11,7 @@ import (
 const (
 	CodeDocument = "IGF0201" // a document of another kind than asked for
 	CodeNoValue  = "IGF0202" // what is needed is missing or empty
-	CodeOldShape = "IGF0203" // an injection configuration of an older release
+	CodeOldShape = "IGF0203" // an injection configuration of another generation
 	CodeSelector = "IGF0204" // a label selector that the injector passes over
 	CodeType     = "IGF0301" // a value of the wrong type
 	CodeUnknown  = "IGF0302" // a field that the control plane does not know

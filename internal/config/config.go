@@ -3,6 +3,7 @@ package config
 import (
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 
+	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -26,7 +27,10 @@ type Injection struct {
 	Text *source.Text
 	// Bare tells that the text was no configuration but a template; all else
 	// is then the default.
-	Bare             bool
+	Bare bool
+	// Shape tells how the templates are applied. With release.Spec there is one
+	// template, named OldTemplate.
+	Shape            release.Shape
 	Policy           string
 	Templates        []Template // sorted by name
 	DefaultTemplates []string   // never empty
@@ -35,6 +39,8 @@ type Injection struct {
 	AlwaysInject     []Selector
 	// InjectedAnnotations are added to every injected pod.
 	InjectedAnnotations map[string]string
+	// Keys are the keys of the document, where the injector knows them.
+	Keys []release.Use
 }
 
 // Values is the values document of an install: key "values" of the same
@@ -53,4 +59,8 @@ type Mesh struct {
 	Root *source.Node
 	// Config is never nil, nor is its DefaultConfig. It must not be changed.
 	Config *meshv1alpha1.MeshConfig
+	// Release is the one that it was read as; the zero one is the newest.
+	Release release.Release
+	// Former holds what older releases had besides.
+	Former Former
 }

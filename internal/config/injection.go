@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -15,10 +16,13 @@ import (
 // configuration names one; a bare template gets this name.
 const DefaultTemplate = "sidecar"
 
+// OldTemplate names the one template of a configuration of release 1.8 or
+// older, where it has no name.
+const OldTemplate = "template"
+
 const injectionDocument = "injection configuration"
 
-// ParseInjection reads an injection configuration as releases since 1.9 write
-// it: key "config" of the ConfigMap istio-sidecar-injector, or the ConfigMap
+// ParseInjection reads an injection configuration of any release: key "config" of the ConfigMap istio-sidecar-injector, or the ConfigMap
 // itself. Keys are matched as encoding/json does, without regard to case; one
 // that is not known is ignored, with a warning.
 //
@@ -128,13 +132,15 @@ func (r *injectionReader) read(doc document) *Injection {
 	}
 	templates := map[string]*source.Text{}
 	var old *source.Node
-	var oldKey source.Span
 	// Of two spellings of a key the control plane sees the one last that sorts
 	// last, since it goes through JSON with sorted keys.
 	fields := slices.Clone(doc.root.Fields())
 	sort.SliceStable(fields, func(i, j int) bool { return fields[i].Key < fields[j].Key })
 	for _, f := range fields {
 		r.path = []string{f.Key}
+		if key := injectionKey(f.Key); key != "" {
+			inj.Keys = append(inj.Keys, release.Use{Kind: release.Key, Name: key, At: f.KeySpan})
+		}
 		switch injectionKey(f.Key) {
 		case "policy":
 			inj.Policy = r.text(f.Value)
@@ -160,7 +166,7 @@ func (r *injectionReader) read(doc document) *Injection {
 		case "alwaysInjectSelector":
 			inj.AlwaysInject = r.selectors(f.Value)
 		case "template":
-			old, oldKey = f.Value, f.KeySpan
+			old = f.Value
 		default:
 			r.path = nil
 			r.unknown(f, injectionKeys)
@@ -176,14 +182,21 @@ func (r *injectionReader) read(doc document) *Injection {
 	}
 	switch {
 	case len(inj.Templates) > 0 || r.diags.HasErrors():
-	case !old.IsNull():
-		d := r.add(finding(diag.Error, CodeOldShape, oldKey,
-			"this injection configuration was written for Istio 1.8 or older: it has one template, where newer ones have templates"))
-		d.Fix = "take the configuration of the release that is to be injected, or leave it out to use the built-in one"
+	case isOldTemplate(old):
+		inj.Shape = release.Spec
+		r.path = []string{"template"}
+		inj.Templates = []Template{{Name: OldTemplate, Text: r.template(old)}}
+		inj.DefaultTemplates = []string{OldTemplate}
 	default:
 		r.add(finding(diag.Error, CodeNoValue, doc.root.Span(), "the %s has no templates", injectionDocument))
 	}
 	return inj
+}
+
+// isOldTemplate tells the template of release 1.8 or older from the one that
+// newer configurations carry to make such a release fail.
+func isOldTemplate(n *source.Node) bool {
+	return !n.IsNull() && !strings.Contains(n.Scalar(), "Template_Version_And_Istio_Version_Mismatched")
 }
 
 // template reads the text of a template.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -58,7 +59,7 @@ template: "{{ Template_Version_Mismatched }}"
 func TestParseInjectionShapes(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
-		bare       bool
+		bare, old  bool
 		want       string
 	}{
 		{name: "a template that is no YAML", text: "{{- if .Values.x }}\nspec:\n  {{ end }}\n", bare: true},
@@ -71,7 +72,8 @@ func TestParseInjectionShapes(t *testing.T) {
 		{name: "empty", text: "# nothing\n", want: "error IGF0202: the injection configuration is empty\n"},
 		{name: "broken", text: "templates: {\n", want: "error IGF0001\n"},
 		{name: "no templates", text: "policy: enabled\ntemplates: {}\n", want: "error IGF0202: the injection configuration has no templates\n"},
-		{name: "old", text: "policy: enabled\ntemplate: x\n", want: "error IGF0203: this injection configuration was written for Istio 1.8 or older: it has one template, where newer ones have templates (take the configuration of the release that is to be injected, or leave it out to use the built-in one)\n"},
+		{name: "old", text: "policy: enabled\ntemplate: x\n", old: true},
+		{name: "the template that keeps old releases off", text: "policy: enabled\ntemplate: '{{ Template_Version_And_Istio_Version_Mismatched_Check_Installation }}'\n", want: "error IGF0202: the injection configuration has no templates\n"},
 		{name: "values", text: `{"global": {"hub": "x"}}`, want: "error IGF0201: this is the values of an install, not an injection configuration (take the string under key config of ConfigMap istio-sidecar-injector, or that ConfigMap; values go to --valuesFile)\n"},
 		{name: "mesh", text: "trustDomain: x", want: "error IGF0201: this is a mesh configuration, not an injection configuration (take the string under key config of ConfigMap istio-sidecar-injector, or that ConfigMap; it goes to --meshConfigFile)\n"},
 		{name: "another object", text: "apiVersion: apps/v1\nkind: Deployment\n", want: "error IGF0201: this is a Kubernetes object of kind Deployment, not an injection configuration (take the string under key config of ConfigMap istio-sidecar-injector, or that ConfigMap)\n"},
@@ -96,7 +98,11 @@ func TestParseInjectionShapes(t *testing.T) {
 			if inj == nil {
 				return
 			}
-			if inj.Bare != test.bare || len(inj.Templates) != 1 || inj.Templates[0].Name != "sidecar" {
+			name, shape := DefaultTemplate, release.Overlays
+			if test.old {
+				name, shape = OldTemplate, release.Spec
+			}
+			if inj.Bare != test.bare || inj.Shape != shape || len(inj.Templates) != 1 || inj.Templates[0].Name != name {
 				t.Errorf("bare %v, templates %v", inj.Bare, inj.Templates)
 			}
 			if test.bare && string(inj.Templates[0].Text.Data) != test.text {

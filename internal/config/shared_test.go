@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -66,13 +67,26 @@ func TestReleasesParseWithoutFindings(t *testing.T) {
 	}
 }
 
-func TestOldReleasesAreNamed(t *testing.T) {
-	for _, dir := range []string{"0.8.0", "1.0.9", "1.1.17", "1.2.10", "1.4.10", "1.6.14", "1.8.5"} {
-		for _, file := range releases(t, dir+"/inject-config.yaml") {
-			inj, diags := ParseInjection(readText(t, file))
-			if inj != nil || len(diags) != 1 || diags[0].Code != CodeOldShape {
-				t.Errorf("%s: got %v, %v; want one finding %s", file, inj != nil, diags, CodeOldShape)
-			}
+func TestReleasesAreDetected(t *testing.T) {
+	for _, file := range releases(t, "*/inject-config.yaml") {
+		dir := filepath.Dir(file)
+		inj, diags := ParseInjection(readText(t, file))
+		quiet(t, diags)
+		var values *Values
+		if data, err := os.ReadFile(filepath.Join(dir, "values.json")); err == nil {
+			values, _, diags = readValues(source.NewText(file, data))
+			quiet(t, diags)
+		}
+		want, err := release.Parse(filepath.Base(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Detect(inj, values); got.Release != want {
+			t.Errorf("%s: release %v, want %v: %+v", file, got.Release, want, got.Evidence)
+		}
+		fits, uses := Fit(inj)
+		if !fits.Has(want) {
+			t.Errorf("%s: does not fit its own release: %v %+v", file, fits, uses)
 		}
 	}
 }

@@ -12,24 +12,16 @@ import (
 // stands for no values at all. A value of a type that the control plane
 // refuses is an error.
 func ParseValues(text *source.Text) (*Values, diag.List) {
-	doc, bad := open(text, keyValues)
-	if bad != nil {
-		return nil, diag.List{bad}
-	}
-	root := doc.root
-	if root == nil {
-		root = source.NewMap()
-	}
-	if bad := notValues(root); bad != nil {
-		return nil, diag.List{bad}
+	values, root, diags := readValues(text)
+	if diags.HasErrors() {
+		return nil, diags
 	}
 	d := &decoder{}
 	d.values(root, 0)
 	if d.diags.HasErrors() {
 		return nil, d.diags
 	}
-	values, _ := root.Any().(map[string]any)
-	return &Values{Text: doc.text, Root: root, Map: values}, d.diags
+	return values, d.diags
 }
 
 // notValues says so where a document is evidently no values document.

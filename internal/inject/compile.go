@@ -5,14 +5,16 @@ import (
 
 	"github.com/ingraft/ingraft/internal/config"
 	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
 // Options are the knobs of Compile.
 type Options struct {
-	// Generation is the release whose behaviour the engine has. The zero value
-	// stands for the newest one.
-	Generation Generation
+	// Release is the release whose behaviour the engine has: what config.Load
+	// found out. The zero value stands for the one that the mesh configuration
+	// was read as.
+	Release release.Release
 	// Eager parses all templates in Compile, and not each when a pod asks for it
 	// first: the list then tells what is wrong with any of them.
 	Eager bool
@@ -20,22 +22,6 @@ type Options struct {
 	// tests can compare.
 	Reference bool
 }
-
-// Generation is a span of releases of the mesh that inject alike. What differs
-// between releases is chosen here, once.
-type Generation struct {
-	name  string
-	rules []rule
-	steps []step
-}
-
-// Release131 is the generation of release 1.31.
-func Release131() Generation {
-	return Generation{name: "1.31", rules: rules131, steps: steps131}
-}
-
-// String returns the newest release of the generation.
-func (g Generation) String() string { return g.name }
 
 // Engine decides on pods and injects into them, as one configuration asks. It
 // never changes, and any number of goroutines may use it.
@@ -67,13 +53,13 @@ type settings struct {
 // Compile makes an engine of a configuration. The list holds warnings, or the
 // errors that kept it from making one; the engine is then nil.
 func Compile(cfg *config.Injection, mesh *config.Mesh, values *config.Values, opts Options) (*Engine, diag.List) {
-	gen := opts.Generation
-	if gen.name == "" {
-		gen = Release131()
+	gen, bad := generationFor(cfg, mesh, opts.Release)
+	if bad != nil {
+		return nil, diag.List{bad}
 	}
 	e := &Engine{
 		gen: gen, config: cfg, mesh: mesh, values: values, reference: opts.Reference,
-		settings: newSettings(mesh, values), templates: newTemplates(cfg, opts.Reference),
+		settings: newSettings(mesh, values), templates: newTemplates(cfg, &gen, opts.Reference),
 	}
 	if opts.Eager {
 		if findings := e.templates.check(); findings.HasErrors() {

@@ -67,19 +67,25 @@ func (g Generation) Precedence() []RuleInfo {
 
 var atAdmission, atCommandLine = Admission, CommandLine
 
-// rules131 are the rules since release 1.27. Sources: the mesh's
-// injectRequired, and I-53 (Windows).
+// The rules of the decision. Sources: the mesh's injectRequired, and I-53
+// (Windows).
+var (
+	ruleHostNetwork = rule{"host network", "skips a pod of the host's network: redirection would change the node", nil, askHostNetwork}
+	ruleWindows     = rule{"Windows", "skips a pod for Windows nodes: the proxy runs on Linux only", nil, askWindows}
+	ruleNamespace   = rule{"system namespace", "skips kube-system, kube-public, kube-node-lease and local-path-storage", nil, askNamespace}
+	ruleLegalPolicy = rule{"legal policy", "skips everything where the configuration's policy is neither enabled nor disabled", &atAdmission, askLegalPolicy}
+	ruleLabel       = rule{"label sidecar.istio.io/inject", `injects at "true", skips at "false"; hides the annotation, whatever its value`, nil, askLabel}
+	ruleAnnotation  = rule{"annotation sidecar.istio.io/inject", `injects at "true", skips at "false"`, nil, askAnnotation}
+	ruleNever       = rule{"neverInjectSelector", "skips a pod whose labels one of the selectors matches", &atAdmission, askNever}
+	ruleAlways      = rule{"alwaysInjectSelector", "injects into a pod whose labels one of the selectors matches", &atAdmission, askAlways}
+	rulePolicy      = rule{"policy", "enabled: injects; disabled: skips", &atAdmission, askPolicy}
+	ruleCommandLine = rule{"command line", "injects: that is what was asked for", &atCommandLine, askDefault}
+)
+
+// rules131 are the rules since release 1.27.
 var rules131 = []rule{
-	{"host network", "skips a pod of the host's network: redirection would change the node", nil, askHostNetwork},
-	{"Windows", "skips a pod for Windows nodes: the proxy runs on Linux only", nil, askWindows},
-	{"system namespace", "skips kube-system, kube-public, kube-node-lease and local-path-storage", nil, askNamespace},
-	{"legal policy", "skips everything where the configuration's policy is neither enabled nor disabled", &atAdmission, askLegalPolicy},
-	{"label sidecar.istio.io/inject", `injects at "true", skips at "false"; hides the annotation, whatever its value`, nil, askLabel},
-	{"annotation sidecar.istio.io/inject", `injects at "true", skips at "false"`, nil, askAnnotation},
-	{"neverInjectSelector", "skips a pod whose labels one of the selectors matches", &atAdmission, askNever},
-	{"alwaysInjectSelector", "injects into a pod whose labels one of the selectors matches", &atAdmission, askAlways},
-	{"policy", "enabled: injects; disabled: skips", &atAdmission, askPolicy},
-	{"command line", "injects: that is what was asked for", &atCommandLine, askDefault},
+	ruleHostNetwork, ruleWindows, ruleNamespace, ruleLegalPolicy, ruleLabel, ruleAnnotation,
+	ruleNever, ruleAlways, rulePolicy, ruleCommandLine,
 }
 
 // Decide tells whether the pod of a request gets a sidecar, and why.

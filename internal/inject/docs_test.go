@@ -19,7 +19,7 @@ func TestPrecedenceDocIsFresh(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString("# Who is injected\n\nThe first rule that decides ends the decision. This table is printed from the rules\nthemselves (`go test ./internal/inject -run TestPrecedenceDocIsFresh -update`).\n\n")
 	b.WriteString("| | rule | what it does | asked |\n|---|---|---|---|\n")
-	for i, r := range inject.Release131().Precedence() {
+	for i, r := range inject.Newest().Precedence() {
 		asked := "always"
 		if r.AdmissionOnly {
 			asked = "at admission"

@@ -108,7 +108,7 @@ func setMetadata(f *finishing, pod *source.Node) *source.Node {
 	}
 	s := statusOf(f.templates, f.request.Revision)
 	s.keptVolumes, s.keptPullSecrets = f.keptVolumes, f.keptPullSecrets
-	pod = withAnnotation(pod, annot.SidecarStatus, s.String())
+	pod = withAnnotation(pod, annot.SidecarStatus, f.engine.gen.status(s))
 	injected := f.engine.config.InjectedAnnotations
 	if len(injected) == 0 {
 		return pod

@@ -28,6 +28,10 @@ type Request struct {
 	// Owner is the workload: for a pod template the object that holds it, for
 	// a bare pod what kube.OwnerOf tells from the pod.
 	Owner kube.Ref
+	// OwnerMeta is the metadata of the workload, where that holds the pod
+	// template. Only templates of releases before 1.22 see more of it than the
+	// name.
+	OwnerMeta *source.Node
 	// NamespaceName is the namespace that the pod will live in; "" unknown.
 	NamespaceName string
 	// Namespace is the Namespace object, nil where it is not known. Only its

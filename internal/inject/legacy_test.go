@@ -7,21 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/ingraft/ingraft/internal/config"
-	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/inject"
 	"github.com/ingraft/ingraft/internal/kube"
+	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 )
-
-// legacyDir holds what release 1.31 makes of pods: its own test cases and
-// others, recorded. It is not part of the repository.
-const legacyDir = "../../../shared/legacy/1.31.0-rc.0"
 
 type legacyCase struct {
 	Name, Mode, Input, Config, Mesh, Values, Expected string
@@ -29,46 +23,6 @@ type legacyCase struct {
 	Namespace, Revision, Path, Error                  string
 	Skipped                                           bool
 	Env                                               map[string]string
-}
-
-// deliberate lists the cases that differ on purpose; docs/differences.md says
-// why.
-var deliberate = map[string]string{
-	"golden-cronjob":       "metadata of a CronJob's pod is that of the pod template",
-	"golden-merge-probers": "a classic sidecar injected before is no override of a native one",
-	"webhook-probes":       "a probe on an excluded port is left alone (I-30)",
-	"golden-sidecar-spire": "one istio-proxy container where a custom template adds to a native sidecar",
-}
-
-func TestLegacyCases(t *testing.T) {
-	dir := findUp(t, legacyDir)
-	var cases []legacyCase
-	if err := json.Unmarshal(read(t, dir, "cases.json"), &cases); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range cases {
-		t.Run(c.Name, func(t *testing.T) {
-			engine := compileFiles(t, dir, c.Config, c.Mesh, c.Values)
-			got := runLegacy(t, engine, dir, &c)
-			if c.Error != "" {
-				return
-			}
-			want := wantLegacy(t, dir, &c)
-			if len(got) != len(want) {
-				t.Fatalf("%d pods, want %d", len(got), len(want))
-			}
-			for i := range got {
-				diff := cmp.Diff(want[i], got[i], cmpopts.EquateEmpty())
-				why, known := deliberate[c.Name]
-				switch {
-				case diff != "" && !known:
-					t.Errorf("pod %d differs from what the release makes (-want +got):\n%s", i, diff)
-				case diff == "" && known:
-					t.Errorf("listed as a deliberate difference (%s), but it is equal", why)
-				}
-			}
-		})
-	}
 }
 
 // findUp returns a directory of the workplace, seen from the repository or
@@ -93,20 +47,27 @@ func read(t testing.TB, dir, file string) []byte {
 	return data
 }
 
+// compileFiles makes an engine of files of a folder that is named for their
+// release.
 func compileFiles(t testing.TB, dir, cfg, mesh, values string) *inject.Engine {
 	t.Helper()
-	text := func(file string) *source.Text { return source.NewText(file, read(t, dir, file)) }
-	c, d1 := config.ParseInjection(text(cfg))
-	m, d2 := config.ParseMesh(text(mesh))
-	v, d3 := config.ParseValues(text(values))
-	for _, list := range []diag.List{d1, d2, d3} {
-		if list.HasErrors() {
-			t.Fatal(list[0])
+	text := func(file string) *source.Text {
+		if file == "" { // releases until 1.1 had no values
+			return source.NewText("", nil)
 		}
+		return source.NewText(file, read(t, dir, file))
 	}
-	e, d4 := inject.Compile(c, m, v, inject.Options{Eager: true})
-	if d4.HasErrors() {
-		t.Fatal(d4[0])
+	asked, err := release.Parse(filepath.Base(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, findings := config.Load(text(cfg), text(mesh), text(values), asked)
+	if findings.HasErrors() {
+		t.Fatal(findings[0])
+	}
+	e, findings := inject.Compile(set.Injection, set.Mesh, set.Values, inject.Options{Eager: true})
+	if findings.HasErrors() {
+		t.Fatal(findings[0])
 	}
 	return e
 }
@@ -126,11 +87,11 @@ func runLegacy(t *testing.T, e *inject.Engine, dir string, c *legacyCase) []*cor
 				continue
 			}
 			req := &inject.Request{
-				Pod: w.Template, Owner: w.Ref, Revision: c.Revision,
+				Pod: w.Template, Owner: w.Ref, OwnerMeta: o.Node.Get("metadata"), Revision: c.Revision,
 				Getenv: func(name string) string { return c.Env[name] },
 			}
 			if w.Ref.Kind == "Pod" {
-				req.Owner = kube.OwnerOf(w.Template)
+				req.Owner = e.OwnerOf(door(c), w.Template)
 			}
 			if c.Mode == "webhook" {
 				req.Door, req.NamespaceName = inject.Admission, c.Namespace
@@ -148,6 +109,13 @@ func runLegacy(t *testing.T, e *inject.Engine, dir string, c *legacyCase) []*cor
 		}
 	}
 	return pods
+}
+
+func door(c *legacyCase) inject.Door {
+	if c.Mode == "webhook" {
+		return inject.Admission
+	}
+	return inject.CommandLine
 }
 
 func pathEnv(path string) map[string]string {

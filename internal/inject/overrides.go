@@ -143,7 +143,7 @@ func applyOverrides(f *finishing, pod *source.Node) (*source.Node, *diag.Diagnos
 			pod = withAnnotation(pod, annot.ProxyOverrides, n.Scalar())
 		}
 	}
-	return alignUser(f, pod), nil
+	return f.engine.gen.alignUser(f, pod), nil
 }
 
 // userContainer returns the container that the user wrote under a name that a

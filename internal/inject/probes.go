@@ -36,6 +36,26 @@ func (h *hook) url(container string) string { return h.prefix + container + h.su
 // plane looks.
 var handlerKinds = [...]string{"httpGet", "tcpSocket", "grpc"}
 
+// probeRules says which hooks go to the agent.
+type probeRules struct {
+	hooks    []hook
+	handlers []string // kinds of handler, of handlerKinds
+	lists    []string // of containers
+	// tcpSwitch is the variable of the control plane that keeps tcpSocket
+	// handlers as they are where it is false.
+	tcpSwitch string
+}
+
+// has reports whether handlers of a kind go to the agent.
+func (p *probeRules) has(kind string, getenv func(string) string) bool {
+	if kind == "tcpSocket" && p.tcpSwitch != "" {
+		if on, err := strconv.ParseBool(getenv(p.tcpSwitch)); err == nil && !on {
+			return false
+		}
+	}
+	return contains(p.handlers, kind)
+}
+
 // action returns the kind and the action of a handler that goes over the
 // network.
 func (h *hook) action(handler *source.Node) (kind string, action *source.Node) {
@@ -58,7 +78,7 @@ func rewriteProbes(f *finishing, pod *source.Node) *source.Node {
 		return pod
 	}
 	w := newProbeRewriter(f, pod)
-	for _, list := range [...]string{listInitContainers, listContainers} {
+	for _, list := range w.rules.lists {
 		items := specList(pod, list)
 		for i, c := range items {
 			if nameOf(c) != proxyContainer {
@@ -84,6 +104,8 @@ func rewritesProbes(e *Engine, pod *source.Node) bool {
 
 // probeRewriter rewrites the probes of one pod.
 type probeRewriter struct {
+	rules    *probeRules
+	getenv   func(string) string
 	findings *diag.List
 	inbound  inbound
 	// meshPort is the mesh's status port: a probe on it is the agent's own.
@@ -100,7 +122,7 @@ type prober struct {
 
 func newProbeRewriter(f *finishing, pod *source.Node) *probeRewriter {
 	w := &probeRewriter{
-		findings: f.findings, inbound: inboundOf(f, pod),
+		rules: &f.engine.gen.probes, getenv: f.request.getenv, findings: f.findings, inbound: inboundOf(f, pod),
 		meshPort: f.engine.settings.statusPort, port: f.engine.settings.statusPort,
 	}
 	if n := annotation(pod, annot.SidecarStatusPort); n != nil {
@@ -110,11 +132,11 @@ func newProbeRewriter(f *finishing, pod *source.Node) *probeRewriter {
 }
 
 func (w *probeRewriter) container(c *source.Node) *source.Node {
-	for i := range hooks {
-		h := &hooks[i]
+	for i := range w.rules.hooks {
+		h := &w.rules.hooks[i]
 		handler := c.Get(h.path...)
 		kind, action := h.action(handler)
-		if action == nil {
+		if action == nil || !w.rules.has(kind, w.getenv) {
 			continue
 		}
 		if now := w.hook(h, c, handler, kind, action); now != handler {

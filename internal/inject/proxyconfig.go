@@ -49,7 +49,7 @@ func (e *Engine) proxyConfig(r *Request) (*meshv1alpha1.ProxyConfig, diag.List) 
 			return p, nil
 		}
 	}
-	p, findings := mergedProxyConfig(e.mesh, text)
+	p, findings := e.gen.mergeProxy(e.mesh, text)
 	if findings.HasErrors() {
 		for _, d := range findings {
 			d.Span = n.Span()

@@ -26,6 +26,7 @@ type templates struct {
 type lazyTemplate struct {
 	name string
 	text *source.Text
+	gen  *Generation
 	// reference asks for text/template and nothing else.
 	reference bool
 	once      sync.Once
@@ -37,13 +38,13 @@ type lazyTemplate struct {
 
 func (l *lazyTemplate) parse() *diag.Diagnostic {
 	l.once.Do(func() {
-		l.t, l.bad = tmpl.Parse(l.name, l.text)
+		l.t, l.bad = tmpl.DialectOf(l.gen.release).Parse(l.name, l.text)
 		switch {
 		case l.bad != nil:
 		case l.reference:
 			l.t = l.t.Reference()
 		default:
-			l.plans = tmpl.NewPlanner(l.t, isPartOfPod)
+			l.plans = tmpl.NewPlanner(l.t, l.gen.accepts)
 		}
 	})
 	return l.bad
@@ -55,10 +56,10 @@ func isPartOfPod(overlay *source.Node) bool {
 	return !findings.HasErrors()
 }
 
-func newTemplates(cfg *config.Injection, reference bool) templates {
+func newTemplates(cfg *config.Injection, gen *Generation, reference bool) templates {
 	var ts templates
 	for _, t := range cfg.Templates {
-		ts.list = append(ts.list, &lazyTemplate{name: t.Name, text: t.Text, reference: reference})
+		ts.list = append(ts.list, &lazyTemplate{name: t.Name, text: t.Text, gen: gen, reference: reference})
 	}
 	return ts
 }
@@ -154,7 +155,7 @@ func (in *injection) data() tmpl.Data {
 		Values:                   e.values.Map,
 		Revision:                 r.Revision,
 		NativeSidecars:           in.native,
-		ProxyImage:               e.settings.sidecarImage(in.proxy.GetImage().GetImageType(), annotations),
+		ProxyImage:               e.gen.proxyImage(&e.settings, in.proxy, annotations),
 		ProxyInitImage:           e.settings.redirectImage(annotations),
 		InboundTrafficPolicyMode: inboundPolicy(e.mesh.Config),
 		CompliancePolicy:         r.getenv("COMPLIANCE_POLICY"),
@@ -162,6 +163,9 @@ func (in *injection) data() tmpl.Data {
 	d.TypeMeta.Kind, d.TypeMeta.APIVersion = r.Owner.Kind, r.Owner.APIVersion
 	d.DeploymentMeta.Name, d.DeploymentMeta.Namespace = r.Owner.Name, r.Owner.Namespace
 	d.ProxyUID, d.ProxyGID = proxyIDs(r.Namespace)
+	if e.gen.former != nil {
+		d.SetFormer(e.gen.former(in))
+	}
 	return d
 }
 
@@ -187,7 +191,7 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 	for _, l := range list {
 		t, data := l.t, in.data()
 		if root, ok := in.planned(l, &data, seen); ok {
-			overlays = append(overlays, overlay{t.Name(), root})
+			overlays = append(overlays, in.overlay(t, root))
 			continue
 		}
 		if bad := data.SetPod(seen, t.Needs()); bad != nil {
@@ -204,9 +208,16 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 		if bad != nil {
 			return nil, bad
 		}
-		overlays = append(overlays, overlay{t.Name(), root})
+		overlays = append(overlays, in.overlay(t, root))
 	}
 	return overlays, nil
+}
+
+func (in *injection) overlay(t *tmpl.Template, root *source.Node) overlay {
+	if prepare := in.engine.gen.prepare; prepare != nil {
+		root = prepare(root)
+	}
+	return overlay{t.Name(), root}
 }
 
 // planned returns the overlay of a template that is known well enough not to be

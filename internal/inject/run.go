@@ -22,7 +22,7 @@ func (e *Engine) Run(r *Request) *Result {
 		return res
 	}
 	res.Diagnostics = append(res.Diagnostics, res.Decision.Diagnostics...)
-	in := injection{native: e.nativeSidecars(r)}
+	in := injection{native: e.gen.native(r)}
 	in.finishing = finishing{engine: e, request: r, was: &in.was, findings: &res.Diagnostics, env: e.proxyEnv(r)}
 	if res.Decision.Verdict == Skip {
 		res.Diagnostics = append(res.Diagnostics, advisePlaceholder(&in, r.Pod)...)
@@ -44,31 +44,14 @@ func (in *injection) run() *source.Node {
 		*in.findings = append(*in.findings, list...)
 		return in.findings.HasErrors()
 	}
-	if add(checkAnnotations(pod)...) {
+	if add(e.gen.validate(pod)...) {
 		return nil
 	}
 	var findings diag.List
 	if in.proxy, findings = e.proxyConfig(r); add(findings...) {
 		return nil
 	}
-	in.user, in.was, findings = strip(pod)
-	if add(findings...) {
-		return nil
-	}
-	if onOpenShift(r) {
-		in.user = dropAssignedUser(in.user)
-	}
-	overlays, bad := in.render()
-	if bad != nil {
-		add(bad)
-		return nil
-	}
-	pod, bad = in.merge(overlays)
-	if bad == nil {
-		pod, bad = applyOverrides(&in.finishing, pod)
-	}
-	if bad != nil {
-		add(bad)
+	if pod, findings = e.gen.apply(in, pod); add(findings...) {
 		return nil
 	}
 	for _, s := range e.gen.steps {
@@ -78,16 +61,4 @@ func (in *injection) run() *source.Node {
 		add(advices[i].give(in, pod)...)
 	}
 	return pod
-}
-
-// nativeSidecars tells whether the proxy is to be a native sidecar, where the
-// pod does not say.
-func (e *Engine) nativeSidecars(r *Request) bool {
-	switch r.getenv("ENABLE_NATIVE_SIDECARS") {
-	case "", "auto":
-		return r.NativeSidecars
-	case "true":
-		return true
-	}
-	return false
 }

@@ -83,11 +83,7 @@ func parseStatus(text string) (status, error) {
 // String writes the annotation as the mesh's injector does: keys in this
 // order, null for an empty list.
 func (s status) String() string {
-	b := make([]byte, 0, 256)
-	b = appendNames(append(b, `{"initContainers":`...), s.initContainers)
-	b = appendNames(append(b, `,"containers":`...), s.containers)
-	b = appendNames(append(b, `,"volumes":`...), s.volumes)
-	b = appendNames(append(b, `,"imagePullSecrets":`...), s.pullSecrets)
+	b := s.appendLists(append(make([]byte, 0, 256), '{'))
 	b = appendQuoted(append(b, `,"revision":`...), s.revision)
 	if len(s.keptVolumes)+len(s.keptPullSecrets) > 0 {
 		b = appendNames(append(b, `,"kept":{"volumes":`...), s.keptVolumes)
@@ -95,6 +91,14 @@ func (s status) String() string {
 		b = append(b, '}')
 	}
 	return string(append(b, '}'))
+}
+
+// appendLists appends what every release writes.
+func (s status) appendLists(b []byte) []byte {
+	b = appendNames(append(b, `"initContainers":`...), s.initContainers)
+	b = appendNames(append(b, `,"containers":`...), s.containers)
+	b = appendNames(append(b, `,"volumes":`...), s.volumes)
+	return appendNames(append(b, `,"imagePullSecrets":`...), s.pullSecrets)
 }
 
 func appendNames(b []byte, names []string) []byte {

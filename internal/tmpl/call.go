@@ -99,16 +99,16 @@ func (p *parser) function(name string) *funcRef {
 		return f
 	}
 	f := &funcRef{name: name, builtin: builtinOf(name)}
-	if f.builtin == fnOther {
+	if f.builtin == fnOther || !p.dialect.has(name) {
 		return nil
 	}
 	if f.builtin == notBuiltin {
-		f.fn = function(name, nil)
+		f.fn = p.dialect.function(name, nil)
 		if f.fn == nil {
 			return nil
 		}
 		f.value = reflect.ValueOf(f.fn)
-		f.bound = isBound(name)
+		f.bound = isBound(name) || p.dialect.isOwn(name)
 		p.mutates = p.mutates || mutates(name)
 	}
 	p.funcs[name] = f
@@ -133,7 +133,7 @@ func (m *machine) call(f *frame, dot val, fn *funcRef, args []operand, final *va
 	case notBuiltin:
 		if fn.bound {
 			bound := *fn
-			bound.fn = function(fn.name, m.run)
+			bound.fn = m.dialect.function(fn.name, m.run)
 			bound.value = reflect.ValueOf(bound.fn)
 			fn = &bound
 		}

@@ -31,6 +31,8 @@ type Data struct {
 	ProxyGID                 int64
 	InboundTrafficPolicyMode string
 	CompliancePolicy         string
+
+	former *Former
 }
 
 // Env is what a template may ask of the world. The caller of the engine

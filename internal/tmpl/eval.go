@@ -77,7 +77,7 @@ func (p *program) execute(r *run, watch observer) (out []byte, ok bool) {
 		}
 	}()
 	m := &machine{program: p, run: r, watch: watch, out: make([]byte, 0, 8<<10)}
-	m.root.v = reflect.ValueOf(r.data)
+	m.root.v = reflect.ValueOf(p.dialect.dot(r.data))
 	if watch != nil {
 		m.root.t = rootTerm
 	}

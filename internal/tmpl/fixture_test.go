@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -138,7 +139,7 @@ var testEnv = Env{
 // parse parses the text of a test's template.
 func parseTemplate(t testing.TB, text string) *Template {
 	t.Helper()
-	tm, d := Parse("test", source.NewText("test.yaml", []byte(text)))
+	tm, d := dialectFor(text).Parse("test", source.NewText("test.yaml", []byte(text)))
 	if d != nil {
 		t.Fatalf("parsing: %v", d)
 	}
@@ -148,7 +149,7 @@ func parseTemplate(t testing.TB, text string) *Template {
 // eval renders a template on the hello pod.
 func eval(t testing.TB, text string) (string, *diag.Diagnostic) {
 	t.Helper()
-	tm, d := Parse("test", source.NewText("test.yaml", []byte(text)))
+	tm, d := dialectFor(text).Parse("test", source.NewText("test.yaml", []byte(text)))
 	if d != nil {
 		return "", d
 	}
@@ -190,4 +191,12 @@ var addresses = regexp.MustCompile(`0x[0-9a-f]{8,}`)
 func at(d *diag.Diagnostic) string {
 	s := string(d.Span.Text.Data[d.Span.Start:d.Span.End])
 	return strings.TrimPrefix(d.Pos().String(), d.Span.Text.Name+":") + " " + s
+}
+
+// dialectFor returns the newest dialect that has what a template calls.
+func dialectFor(text string) *Dialect {
+	if strings.Contains(text, "render ") {
+		return DialectOf(release.V(1, 13))
+	}
+	return &newest
 }

@@ -26,6 +26,7 @@ const engineName = "inject"
 type Template struct {
 	name    string
 	text    *source.Text
+	dialect *Dialect
 	program *program // nil: text/template alone understands it
 	needs   Needs
 	// reference gives the template as text/template has it. It is made when
@@ -42,17 +43,21 @@ func (t *Template) Text() *source.Text { return t.text }
 // Needs returns the parts of a pod that the template can read.
 func (t *Template) Needs() Needs { return t.needs }
 
-// Parse reads an injection template: Go's text/template with Sprig's functions
-// and those of the mesh's injector, release 1.31, and of every release from
-// 1.9 on. name is the template's name in the injection configuration. The
+// Parse reads an injection template of the newest release: Go's text/template
+// with Sprig's functions and those of the mesh's injector. name is the template's name in the injection configuration. The
 // template is nil if and only if the diagnostic is not.
 func Parse(name string, text *source.Text) (*Template, *diag.Diagnostic) {
-	t := &Template{name: name, text: text}
+	return newest.Parse(name, text)
+}
+
+// Parse is the function Parse for a template in this dialect.
+func (d *Dialect) Parse(name string, text *source.Text) (*Template, *diag.Diagnostic) {
+	t := &Template{name: name, text: text, dialect: d}
 	if len(text.Data) > maxTemplate {
 		return nil, t.diagnose(CodeLimit, source.Span{Text: text}, fmt.Sprintf("the text is larger than %d bytes", maxTemplate), "")
 	}
 	t.reference = sync.OnceValues(t.parseReference)
-	if t.program = parseProgram(string(text.Data)); t.program != nil {
+	if t.program = parseProgram(string(text.Data), d); t.program != nil {
 		t.needs = needsOf(t.program)
 		return t, nil
 	}

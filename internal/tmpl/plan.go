@@ -75,8 +75,9 @@ type installation struct {
 
 	revision, image, initImage, inbound, compliance string
 
-	uid, gid int64
-	native   bool
+	uid, gid    int64
+	native      bool
+	concurrency int
 }
 
 func installationOf(d *Data) installation {
@@ -84,7 +85,7 @@ func installationOf(d *Data) installation {
 		proxy: d.ProxyConfig, mesh: d.MeshConfig, values: reflect.ValueOf(d.Values).UnsafePointer(),
 		revision: d.Revision, image: d.ProxyImage, initImage: d.ProxyInitImage,
 		inbound: d.InboundTrafficPolicyMode, compliance: d.CompliancePolicy,
-		uid: d.ProxyUID, gid: d.ProxyGID, native: d.NativeSidecars,
+		uid: d.ProxyUID, gid: d.ProxyGID, native: d.NativeSidecars, concurrency: d.concurrency(),
 	}
 }
 

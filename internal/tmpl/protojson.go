@@ -13,6 +13,12 @@ import (
 // injector leaves out of protoToJSON: those equal to the proxy's own built-in
 // defaults.
 func withoutDefaults(pc *meshv1alpha1.ProxyConfig) *meshv1alpha1.ProxyConfig {
+	return withoutFieldsOf(pc, config.DefaultProxyConfig())
+}
+
+// withoutFieldsOf copies a proxy configuration without the fields that are as
+// in def.
+func withoutFieldsOf(pc, def *meshv1alpha1.ProxyConfig) *meshv1alpha1.ProxyConfig {
 	c := &meshv1alpha1.ProxyConfig{}
 	from, to := reflect.ValueOf(pc).Elem(), reflect.ValueOf(c).Elem()
 	for i := range from.NumField() {
@@ -20,7 +26,6 @@ func withoutDefaults(pc *meshv1alpha1.ProxyConfig) *meshv1alpha1.ProxyConfig {
 			to.Field(i).Set(from.Field(i))
 		}
 	}
-	def := config.DefaultProxyConfig()
 	drop(&c.ConfigPath, def.ConfigPath)
 	drop(&c.BinaryPath, def.BinaryPath)
 	drop(&c.DiscoveryAddress, def.DiscoveryAddress)

@@ -26,7 +26,7 @@ type reference struct {
 }
 
 func (t *Template) parseReference() (*reference, *diag.Diagnostic) {
-	trees, err := parseTrees(string(t.text.Data))
+	trees, err := parseTrees(string(t.text.Data), t.dialect)
 	if err != nil {
 		span, message := t.syntaxError(err)
 		return nil, t.diagnose(CodeSyntax, span, message, "")
@@ -41,7 +41,7 @@ func (t *Template) parseReference() (*reference, *diag.Diagnostic) {
 
 // parseTrees parses without a function map: making one for all of Sprig costs
 // more than the template's own functions, which are checked afterwards.
-func parseTrees(text string) (trees map[string]*parse.Tree, err error) {
+func parseTrees(text string, dialect *Dialect) (trees map[string]*parse.Tree, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			trees, err = nil, fmt.Errorf("template: %s:1: parser failed: %v", engineName, r)
@@ -50,7 +50,7 @@ func parseTrees(text string) (trees map[string]*parse.Tree, err error) {
 	trees = map[string]*parse.Tree{}
 	tree := parse.New(engineName)
 	tree.Mode = parse.SkipFuncCheck
-	_, err = tree.Parse(text, "", "", trees)
+	_, err = tree.Parse(text, dialect.left, dialect.right, trees)
 	return trees, err
 }
 
@@ -98,7 +98,7 @@ func (r *reference) checkFunctions() *diag.Diagnostic {
 			}
 			usable, known := seen[id.Ident]
 			if !known {
-				usable = isFunction(id.Ident)
+				usable = t.dialect.has(id.Ident)
 				seen[id.Ident] = usable
 			}
 			if !usable && (bad == nil || id.Pos < bad.Pos) {
@@ -108,7 +108,7 @@ func (r *reference) checkFunctions() *diag.Diagnostic {
 	}
 	if bad != nil {
 		span := source.Span{Text: t.text, Start: int(bad.Pos), End: int(bad.Pos) + len(bad.Ident)}
-		return t.diagnose(CodeUnknown, span, fmt.Sprintf("function %q is not defined", bad.Ident), newerRelease)
+		return t.diagnose(CodeUnknown, span, fmt.Sprintf("function %q is not defined", bad.Ident), t.dialect.fixFor(bad.Ident))
 	}
 	for name := range seen {
 		r.funcs = append(r.funcs, name)
@@ -132,7 +132,7 @@ func (r *reference) instance() *instance {
 	in.run.template = r.template
 	funcs := template.FuncMap{}
 	for _, name := range r.funcs {
-		if fn := function(name, &in.run); fn != nil {
+		if fn := r.template.dialect.function(name, &in.run); fn != nil {
 			funcs[name] = fn
 		}
 	}

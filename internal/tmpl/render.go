@@ -65,7 +65,7 @@ func (in *instance) execute() (err error) {
 			err = fmt.Errorf("executing: %v", r)
 		}
 	}()
-	return in.exec.Execute(&in.run, in.run.data)
+	return in.exec.Execute(&in.run, in.run.template.dialect.dot(in.run.data))
 }
 
 // run is the state of one rendering: what its functions may see, and how much
@@ -137,7 +137,7 @@ func (r *run) renderText(text string) (string, error) {
 		return "", err
 	}
 	defer r.leave()
-	t, d := Parse(r.template.name, textOf(r.template.text.Name, text))
+	t, d := r.template.dialect.Parse(r.template.name, textOf(r.template.text.Name, text))
 	if d != nil {
 		return "", nil
 	}

@@ -17,6 +17,7 @@ import (
 // program is a template and the templates that it defines.
 type program struct {
 	text    string
+	dialect *Dialect
 	main    *block
 	defines map[string]*block
 	funcs   map[string]*funcRef // every function named
@@ -102,10 +103,10 @@ type constant struct {
 }
 
 // parseProgram returns the program of a template, or nil where it is not sure.
-func parseProgram(text string) *program {
+func parseProgram(text string, dialect *Dialect) *program {
 	p := &parser{
 		in:      text,
-		program: &program{text: text, defines: map[string]*block{}, funcs: map[string]*funcRef{}},
+		program: &program{text: text, dialect: dialect, defines: map[string]*block{}, funcs: map[string]*funcRef{}},
 	}
 	main := &block{name: engineName}
 	p.begin(main)
@@ -252,10 +253,11 @@ func (p *parser) statements() (stop, bool) {
 	}
 }
 
-// textStmt reads the text up to the next {{, as the trim marks leave it.
+// textStmt reads the text up to the next left delimiter, as the trim marks
+// leave it.
 func (p *parser) textStmt() {
 	end := len(p.in)
-	i := strings.Index(p.in[p.pos:], "{{")
+	i := strings.Index(p.in[p.pos:], p.dialect.left)
 	if i >= 0 {
 		end = p.pos + i
 	}
@@ -286,11 +288,11 @@ func (p *parser) leftDelim() {
 func (p *parser) rightDelim() bool {
 	rest := p.in[p.pos:]
 	switch {
-	case strings.HasPrefix(rest, "}}"):
+	case strings.HasPrefix(rest, p.dialect.right):
 		p.pos += 2
 		p.ended = p.pos
 		return true
-	case isSpace(p.in[p.pos-1]) && strings.HasPrefix(rest, "-}}"):
+	case isSpace(p.in[p.pos-1]) && p.trimsRight(rest):
 		p.pos += 3
 		p.ended = p.pos
 		p.space()
@@ -299,9 +301,14 @@ func (p *parser) rightDelim() bool {
 	return false
 }
 
+// trimsRight tells a right delimiter that trims the blanks behind it.
+func (p *parser) trimsRight(rest string) bool {
+	return strings.HasPrefix(rest, "-") && strings.HasPrefix(rest[1:], p.dialect.right)
+}
+
 func (p *parser) atRightDelim() bool {
 	rest := p.in[p.pos:]
-	return strings.HasPrefix(rest, "}}") || isSpace(p.in[p.pos-1]) && strings.HasPrefix(rest, "-}}")
+	return strings.HasPrefix(rest, p.dialect.right) || isSpace(p.in[p.pos-1]) && p.trimsRight(rest)
 }
 
 // comment skips /* */ and the delimiter, which must follow at once.
@@ -314,7 +321,7 @@ func (p *parser) comment() bool {
 	if p.pos < len(p.in) && isSpace(p.in[p.pos]) {
 		p.pos++
 	}
-	if strings.HasPrefix(p.in[p.pos:], "}}") && isSpace(p.in[p.pos-1]) {
+	if strings.HasPrefix(p.in[p.pos:], p.dialect.right) && isSpace(p.in[p.pos-1]) {
 		return false // text/template wants them together
 	}
 	return p.rightDelim()
@@ -347,7 +354,7 @@ func (p *parser) atTerminator() bool {
 	case ' ', '\t', '\r', '\n', '.', ',', '|', ':', ')', '(':
 		return true
 	}
-	return strings.HasPrefix(p.in[p.pos:], "}}")
+	return strings.HasPrefix(p.in[p.pos:], p.dialect.right)
 }
 
 // define reads {{define "name"}} after its keyword, up to its {{end}}.

@@ -1,0 +1,125 @@
+package inject_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/ingraft/ingraft/internal/config"
+	"github.com/ingraft/ingraft/internal/inject"
+	"github.com/ingraft/ingraft/internal/release"
+	"github.com/ingraft/ingraft/internal/source"
+)
+
+// legacyDir holds, by release, what releases make of pods: their own test cases
+// and others, recorded. It is not part of the repository.
+const legacyDir = "../../../shared/legacy"
+
+// tags are the releases with recorded results.
+var tags = []string{"1.9.9", "1.14.5", "1.20.8", "1.25.3", "1.28.10", "1.30.3", "1.31.0-rc.0"}
+
+// deliberate lists the cases that differ on purpose, by name and the release
+// since when they do; docs/differences.md says why.
+var deliberate = map[string]struct {
+	since release.Release
+	why   string
+}{
+	"golden-cronjob":       {release.V(1, 9), "metadata of a CronJob's pod is that of the pod template"},
+	"golden-merge-probers": {release.V(1, 25), "a classic sidecar injected before is no override of a native one"},
+	"webhook-probes":       {release.V(1, 9), "a probe on an excluded port is left alone (I-30)"},
+	"golden-sidecar-spire": {release.V(1, 30), "one istio-proxy container where a custom template adds to a native sidecar"},
+}
+
+// TestReleases runs the recorded cases of every release as that release.
+func TestReleases(t *testing.T) {
+	dir := findUp(t, legacyDir)
+	for _, tag := range tags {
+		var cases []legacyCase
+		if err := json.Unmarshal(read(t, dir+"/"+tag, "cases.json"), &cases); err != nil {
+			t.Fatal(err)
+		}
+		same, other := 0, 0
+		for _, c := range cases {
+			t.Run(tag+"/"+c.Name, func(t *testing.T) {
+				diff := c.diff(t, dir+"/"+tag)
+				known, listed := deliberate[c.Name]
+				r, err := release.Parse(tag)
+				listed = listed && err == nil && !r.Before(known.since)
+				switch {
+				case diff == "" && listed:
+					t.Errorf("listed as a deliberate difference (%s), but it is equal", known.why)
+				case diff == "":
+					same++
+				case listed:
+					other++
+				default:
+					t.Errorf("differs from what the release makes (-want +got):\n%s", diff)
+				}
+			})
+		}
+		t.Logf("%s: %d of %d as the release, %d differ on purpose", tag, same, len(cases), other)
+	}
+}
+
+// diff runs a case and says what is other than recorded.
+func (c *legacyCase) diff(t *testing.T, dir string) string {
+	t.Helper()
+	got := runLegacy(t, compileFiles(t, dir, c.Config, c.Mesh, c.Values), dir, c)
+	if c.Error != "" {
+		return ""
+	}
+	want := wantLegacy(t, dir, c)
+	if len(got) != len(want) {
+		t.Fatalf("%d pods, want %d", len(got), len(want))
+	}
+	return cmp.Diff(want, got, cmpopts.EquateEmpty())
+}
+
+// Every known release has a generation, and each generation a release.
+func TestGenerationsCoverReleases(t *testing.T) {
+	for r := release.V(1, 9); ; r = r.Next() {
+		if g, ok := inject.GenerationOf(r); !ok || g.Release() != r || len(g.Precedence()) == 0 {
+			t.Errorf("release %s has no generation", r)
+		}
+		if r == release.Newest {
+			break
+		}
+	}
+	for _, r := range []release.Release{release.V(0, 7), release.V(0, 9), release.Newest.Next(), release.V(2, 0)} {
+		if g, ok := inject.GenerationOf(r); ok {
+			t.Errorf("release %s, which is none, has generation %s", r, g)
+		}
+	}
+	if inject.Newest().Release() != release.Newest {
+		t.Error("the newest generation is not that of the newest release")
+	}
+}
+
+// A configuration of one shape cannot be read as a release of the other.
+func TestCompileRefusesOtherShape(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		as   release.Release
+		want string
+	}{
+		{"policy: enabled\ntemplates: {sidecar: '{}'}\n", release.V(1, 8), "IGF0203"},
+		{"policy: enabled\ntemplate: '{}'\n", release.V(1, 9), "IGF0203"},
+		{"policy: enabled\ntemplates: {sidecar: '{}'}\n", release.V(1, 9), ""},
+		{"policy: enabled\ntemplates: {sidecar: '{}'}\n", release.V(1, 99), "IGF0203"},
+	} {
+		text := func(s string) *source.Text { return source.NewText("", []byte(s)) }
+		cfg, _ := config.ParseInjection(text(c.text))
+		mesh, _ := config.ParseMesh(text(""))
+		values, _ := config.ParseValues(text(""))
+		e, findings := inject.Compile(cfg, mesh, values, inject.Options{Release: c.as})
+		got := ""
+		if len(findings) > 0 {
+			got = findings[0].Code
+		}
+		if got != c.want || (e == nil) != (c.want != "") {
+			t.Errorf("%q as %s: %v, want %q", c.text, c.as, findings, c.want)
+		}
+	}
+}
