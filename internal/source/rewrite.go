@@ -213,6 +213,10 @@ func (r *rewriter) apply(edits []edit, from, to int) ([]byte, error) {
 		}
 		out = append(out, text...)
 		at = e.end
+		if e.end > e.start && len(text) > 0 && e.end < to && r.src[e.end] == '#' {
+			// A comment may touch a closing bracket, but no plain scalar.
+			out = append(out, ' ')
+		}
 	}
 	return append(out, r.src[at:to]...), nil
 }
