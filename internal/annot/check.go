@@ -163,3 +163,75 @@ func checkJSON(value string) string {
 	}
 	return ""
 }
+
+// checkEnvoyLevel accepts the log levels of Envoy.
+func checkEnvoyLevel(value string) string {
+	switch strings.ToLower(value) {
+	case "trace", "debug", "info", "warn", "warning", "error", "critical", "off":
+		return ""
+	}
+	return fmt.Sprintf("is %q, which is no log level of the proxy", value)
+}
+
+// checkComponentLevels accepts component:level with commas between them, where
+// the levels are Envoy's.
+func checkComponentLevels(value string) string {
+	for part := range strings.SplitSeq(value, ",") {
+		if component, level, ok := strings.Cut(strings.TrimSpace(part), ":"); !ok || component == "" || checkEnvoyLevel(level) != "" {
+			return fmt.Sprintf("has %q, which is not component:level", part)
+		}
+	}
+	return ""
+}
+
+// checkAgentLevels accepts level or scope:level with commas between them,
+// where the levels are the agent's.
+func checkAgentLevels(value string) string {
+	for part := range strings.SplitSeq(value, ",") {
+		level := part[strings.LastIndexByte(part, ':')+1:]
+		if strings.HasPrefix(part, ":") || oneOf(level, "debug", "info", "warn", "error", "fatal", "none") != "" {
+			return fmt.Sprintf("has %q, which is no log level of the agent", part)
+		}
+	}
+	return ""
+}
+
+func checkCompression(value string) string { return oneOf(value, "brotli", "gzip", "zstd") }
+
+func checkServiceType(value string) string {
+	return oneOf(value, "ClusterIP", "NodePort", "LoadBalancer")
+}
+
+func checkPodSecurity(value string) string {
+	return oneOf(value, "privileged", "baseline", "restricted")
+}
+
+// checkPodSecurityVersion accepts latest and v1.N.
+func checkPodSecurityVersion(value string) string {
+	if minor, ok := strings.CutPrefix(value, "v1."); ok {
+		if _, err := strconv.ParseUint(minor, 10, 16); err == nil {
+			return ""
+		}
+	}
+	if value == "latest" {
+		return ""
+	}
+	return fmt.Sprintf("is %q, which is no release of Kubernetes", value)
+}
+
+// checkWeight accepts a share in hundredths.
+func checkWeight(value string) string {
+	if n, err := strconv.ParseUint(value, 10, 8); err != nil || n > 100 {
+		return fmt.Sprintf("is %q, which is not a whole number from 0 to 100", value)
+	}
+	return ""
+}
+
+// checkHostPort accepts a host and a port with a colon between them.
+func checkHostPort(value string) string {
+	colon := strings.LastIndexByte(value, ':')
+	if colon <= 0 || checkPort(value[colon+1:]) != "" || value[colon+1:] == "0" {
+		return fmt.Sprintf("is %q, which is not host:port", value)
+	}
+	return ""
+}

@@ -165,3 +165,25 @@ func Nearest(kind Kind, name string) string {
 	}
 	return byLocal[diag.Nearest(local, all)]
 }
+
+// Misspelt returns the name of the key of the mesh that a writer of name meant
+// whose domain lies not in the mesh by a slip: sidecar.isto.io/inject. It is ""
+// for all other names, those of the mesh among them.
+func Misspelt(kind Kind, name string) string {
+	const slips = 2
+	domain, local, ok := strings.Cut(name, "/")
+	if !ok || IsMesh(name) || strings.HasSuffix(domain, "kubernetes.io") || strings.HasSuffix(domain, "k8s.io") {
+		return ""
+	}
+	for i := range keys {
+		k := &keys[i]
+		if k.Kind != kind || k.Set == ByMesh || !IsMesh(k.Name) {
+			continue
+		}
+		if d, l, _ := strings.Cut(k.Name, "/"); strings.EqualFold(l, local) && len(d)-len(domain) <= slips &&
+			len(domain)-len(d) <= slips && diag.Distance(domain, d) <= slips {
+			return k.Name
+		}
+	}
+	return ""
+}

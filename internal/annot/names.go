@@ -113,6 +113,7 @@ const (
 	OperatorManaged            = "operator.istio.io/managed"
 	OperatorVersion            = "operator.istio.io/version"
 	PodSecurityEnforce         = "pod-security.kubernetes.io/enforce"
+	PodSecurityEnforceVersion  = "pod-security.kubernetes.io/enforce-version"
 	PodTemplateHash            = "pod-template-hash"
 	RolloutsPodTemplateHash    = "rollouts-pod-template-hash"
 	SecurityTLSMode            = "security.istio.io/tlsMode"

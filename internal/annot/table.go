@@ -105,7 +105,7 @@ var keys = [...]Key{
 	{
 		Name: UseWaypointCanaryWeight, Kind: Annotation, Stage: Alpha, Scope: Service | ServiceEntry | Namespace,
 		Doc:  "Sets the share of new connections that go through the canary waypoint.",
-		Form: "write a whole number from 0 to 100",
+		Form: "write a whole number from 0 to 100", check: checkWeight,
 	},
 	{
 		Name: WorkloadController, Kind: Annotation, Stage: Alpha, Scope: WorkloadEntry, Set: ByMesh,
@@ -139,7 +139,7 @@ var keys = [...]Key{
 	{
 		Name: NetworkingServiceType, Kind: Annotation, Stage: Alpha, Scope: Gateway,
 		Doc:  "Sets the type of the Service that is made for a Gateway.",
-		Form: "write ClusterIP, NodePort or LoadBalancer",
+		Form: "write ClusterIP, NodePort or LoadBalancer", check: checkServiceType,
 	},
 	{
 		Name: NetworkingTrafficDistribution, Kind: Annotation, Stage: Alpha, Scope: Namespace | Service | ServiceEntry,
@@ -193,7 +193,7 @@ var keys = [...]Key{
 	{
 		Name: ReadinessApplicationPorts, Kind: Annotation, Stage: Alpha, Scope: Pod,
 		Doc:  "Lists the ports that must be listened on before the proxy is ready.",
-		Form: formPorts,
+		Form: formPorts, check: checkPorts,
 	},
 	{
 		Name: ReadinessFailureThreshold, Kind: Annotation, Stage: Alpha, Scope: Pod,
@@ -225,7 +225,7 @@ var keys = [...]Key{
 	{
 		Name: SidecarAgentLogLevel, Kind: Annotation, Stage: Alpha, Scope: Pod,
 		Doc:  "Sets the log level of the agent beside the proxy.",
-		Form: "write a level such as debug, or scope:level with commas between them",
+		Form: "write a level such as debug, or scope:level with commas between them", check: checkAgentLevels,
 	},
 	{
 		Name: SidecarBootstrapOverride, Kind: Annotation, Stage: Alpha, Scope: Pod,
@@ -239,12 +239,12 @@ var keys = [...]Key{
 	{
 		Name: SidecarComponentLogLevel, Kind: Annotation, Stage: Alpha, Scope: Pod,
 		Doc:  "Sets the log levels of the components of the proxy.",
-		Form: "write component:level with commas between them",
+		Form: "write component:level with commas between them", check: checkComponentLevels,
 	},
 	{
 		Name: SidecarDiscoveryAddress, Kind: Annotation, Stage: Deprecated, Scope: Pod,
 		Doc:  "Sets the address of the control plane; discoveryAddress in proxy.istio.io/config does it now.",
-		Form: "write host:port",
+		Form: "write host:port", check: checkHostPort,
 	},
 	{
 		Name: SidecarEnableCoreDump, Kind: Annotation, Stage: Deprecated, Scope: Pod,
@@ -268,7 +268,7 @@ var keys = [...]Key{
 	{
 		Name: SidecarLogLevel, Kind: Annotation, Stage: Alpha, Scope: Pod,
 		Doc:  "Sets the log level of the proxy.",
-		Form: "write trace, debug, info, warning, error, critical or off",
+		Form: "write trace, debug, info, warning, error, critical or off", check: checkEnvoyLevel,
 	},
 	{
 		Name: SidecarNativeSidecar, Kind: Annotation, Stage: Alpha, Scope: Pod,
@@ -312,7 +312,7 @@ var keys = [...]Key{
 	{
 		Name: SidecarStatsCompression, Kind: Annotation, Stage: Deprecated, Scope: Pod,
 		Doc:  "Sets how the statistics of the proxy are compressed.",
-		Form: "write brotli, gzip or zstd",
+		Form: "write brotli, gzip or zstd", check: checkCompression,
 	},
 	{
 		Name: SidecarStatsEvictionInterval, Kind: Annotation, Stage: Alpha, Scope: Pod,
@@ -331,7 +331,7 @@ var keys = [...]Key{
 	{
 		Name: SidecarStatsHistogramBuckets, Kind: Annotation, Stage: Alpha, Scope: Pod,
 		Doc:  "Sets the buckets of histograms by the prefix of their names.",
-		Form: "write a JSON object of arrays of numbers",
+		Form: "write a JSON object of arrays of numbers", check: checkJSON,
 	},
 	{
 		Name: SidecarStatsInclusionPrefixes, Kind: Annotation, Stage: Deprecated, Scope: Pod,
@@ -511,7 +511,12 @@ var keys = [...]Key{
 	{
 		Name: PodSecurityEnforce, Kind: Label, Stage: External, Scope: Namespace,
 		Doc:  "Names the Pod Security level that Kubernetes enforces in the namespace.",
-		Form: "write privileged, baseline or restricted",
+		Form: "write privileged, baseline or restricted", check: checkPodSecurity,
+	},
+	{
+		Name: PodSecurityEnforceVersion, Kind: Label, Stage: External, Scope: Namespace,
+		Doc:  "Names the release of Kubernetes whose version of that level is enforced.",
+		Form: "write latest or a release such as v1.30", check: checkPodSecurityVersion,
 	},
 	{
 		Name: PodTemplateHash, Kind: Label, Stage: External, Scope: Pod, Set: ByMesh,

@@ -103,6 +103,30 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+func TestMisspelt(t *testing.T) {
+	for _, test := range []struct {
+		kind       Kind
+		name, want string
+	}{
+		{Label, "sidecar.isto.io/inject", SidecarInject},
+		{Annotation, "sidecar.istio.oi/Inject", SidecarInject},
+		{Annotation, "trafic.sidcar.istoi.io/excludeOutboundPorts", ""}, // three slips
+		{Annotation, "traffic.sidecar.istoi.io/excludeOutboundPorts", TrafficExcludeOutboundPorts},
+		{Label, "isto.io/rev", Revision},
+		{Label, "example.io/rev", ""},
+		{Annotation, "linkerd.io/inject", ""},
+		{Annotation, "sidecar.opentelemetry.io/inject", ""},
+		{Annotation, "sidecar.istio.io/inject", ""}, // is one of the mesh's
+		{Annotation, "sidecar.istio.io/injct", ""},  // so is its domain
+		{Label, "app.kubernetes.io/version", ""},
+		{Label, "inject", ""},
+	} {
+		if got := Misspelt(test.kind, test.name); got != test.want {
+			t.Errorf("Misspelt(%s, %q) = %q, want %q", test.kind, test.name, got, test.want)
+		}
+	}
+}
+
 func TestIsMesh(t *testing.T) {
 	for name, want := range map[string]bool{
 		"sidecar.istio.io/inject": true, "istio.io/rev": true, "istio-injection": false,

@@ -1,7 +1,10 @@
 package annot
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/source"
@@ -33,7 +36,7 @@ func Validate(annotations *source.Node, proxyConfig func(*source.Text) diag.List
 		default:
 			if wrong := k.Check(f.Value.Scalar()); wrong != "" {
 				d := finding(f, "annotation %s %s", f.Key, wrong)
-				d.Fix = k.Form
+				d.Fix, d.Span = k.Form, k.Place(f.Value)
 				diags = append(diags, d)
 			}
 		}
@@ -59,4 +62,27 @@ func judged(f source.Field, proxyConfig func(*source.Text) diag.List) diag.List 
 
 func finding(f source.Field, format string, args ...any) *diag.Diagnostic {
 	return &diag.Diagnostic{Code: CodeValue, Severity: diag.Error, Span: f.Value.Span(), Message: fmt.Sprintf(format, args...)}
+}
+
+// Place returns where in a value that Check finds fault with the fault is: the
+// part between two commas, the byte at which it stops being JSON, or else the
+// value as a whole.
+func (k *Key) Place(n *source.Node) source.Span {
+	value := n.Str()
+	var syntax *json.SyntaxError
+	if k.Name == SidecarUserVolume || k.Name == SidecarUserVolumeMount || k.Name == SidecarStatsHistogramBuckets {
+		if err := json.Unmarshal([]byte(value), new(any)); errors.As(err, &syntax) && value != "" {
+			at := min(max(int(syntax.Offset)-1, 0), len(value)-1)
+			return source.Span{Text: n.Embed(k.Name), Start: at, End: at + 1}
+		}
+		return n.Span()
+	}
+	at := 0
+	for part := range strings.SplitSeq(value, ",") {
+		if len(part) < len(value) && part != "" && k.Check(part) != "" {
+			return source.Span{Text: n.Embed(k.Name), Start: at, End: at + len(part)}
+		}
+		at += len(part) + 1
+	}
+	return n.Span()
 }

@@ -107,12 +107,47 @@ func TestValidatePlace(t *testing.T) {
 	}
 }
 
+// The place is the part of the value that is at fault, also inside quotes and
+// block scalars.
+func TestPlace(t *testing.T) {
+	for _, test := range []struct {
+		name, value string
+		want        string
+	}{
+		{TrafficExcludeOutboundPorts, `"80,8o,443"`, "p:1:5 8o"},
+		{TrafficExcludeOutboundPorts, `"80;443"`, `p:1:1 "80;443"`},
+		{TrafficExcludeOutboundPorts, "'80, 443,'", "p:1:1 '80, 443,'"},
+		{TrafficIncludeOutboundIPRanges, "|\n 10.0.0.0/8,1.2.3.4", "p:2:13 1.2.3.4"},
+		{SidecarUserVolume, "|\n {\"a\":\n  {,}}", "p:3:4 ,"},
+		{SidecarUserVolume, `'{"it''s": nul}'`, "p:1:15 }"},
+		{SidecarUserVolume, `""`, `p:1:1 ""`},
+	} {
+		doc, err := source.Parse(source.NewText("p", []byte(test.value)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, _ := Lookup(Annotation, test.name)
+		at := k.Place(doc.Root)
+		if got := at.Pos().String() + " " + string(at.Text.Data[at.Start:at.End]); got != test.want {
+			t.Errorf("%s: %s: %s, want %s", test.name, test.value, got, test.want)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	for name, values := range map[string]struct{ good, bad string }{
 		SidecarNativeSidecar:      {"true", "True"},
 		SidecarUserVolume:         {`[{"name": "a"}]`, "a"},
 		SidecarStatsFlushInterval: {"5s", "5"},
-		SidecarLogLevel:           {"anything", ""},
+		SidecarLogLevel:           {"warning", "verbose"},
+		SidecarComponentLogLevel:  {"misc:error, rbac:debug", "misc"},
+		SidecarAgentLogLevel:      {"default:info,ads:debug", "default:trace"},
+		ReadinessApplicationPorts: {"80,81", "http"},
+		SidecarStatsCompression:   {"zstd", "zip"},
+		NetworkingServiceType:     {"NodePort", "nodeport"},
+		UseWaypointCanaryWeight:   {"100", "101"},
+		SidecarDiscoveryAddress:   {"istiod.istio-system.svc:15012", "istiod"},
+		SidecarBootstrapOverride:  {"anything", ""},
 	} {
 		k, _ := Lookup(Annotation, name)
 		if wrong := k.Check(values.good); wrong != "" {

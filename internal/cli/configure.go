@@ -78,7 +78,7 @@ func (k *kubeInject) configure(ctx context.Context) (*setup, error) {
 
 // warn tells what is worth knowing about how the command was called.
 func (k *kubeInject) warn(format string, args ...any) {
-	if k.format == "text" {
+	if k.format == "text" && k.warnings != "off" {
 		fmt.Fprintf(k.Stderr, "warning: "+format+"\n", args...)
 	}
 }

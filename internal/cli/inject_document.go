@@ -31,6 +31,8 @@ type injector struct {
 	native func(pod *source.Node) bool
 	getenv func(string) string
 	now    time.Time
+	// podSecurity is the level to judge pods by, whatever their namespace says.
+	podSecurity inject.PodSecurity
 }
 
 // outcome is what became of one document.
@@ -74,6 +76,9 @@ func (j *injector) document(doc *source.Document, err error) outcome {
 			continue
 		}
 		w, ok := object.Workload(j.podPaths)
+		for _, d := range checkObject(doc, object, w, ok && w.Template != nil) {
+			o.findings = append(o.findings, concerning(d, object.Ref, object.Node))
+		}
 		if !ok {
 			continue
 		}
@@ -83,7 +88,7 @@ func (j *injector) document(doc *source.Document, err error) outcome {
 		}
 		result := j.engine.Run(j.request(w))
 		for _, d := range result.Diagnostics {
-			o.findings = append(o.findings, concerning(d, w.Ref))
+			o.findings = append(o.findings, concerning(d, w.Ref, object.Node))
 		}
 		switch {
 		case result.Diagnostics.HasErrors():
@@ -123,6 +128,7 @@ func (j *injector) request(w kube.Workload) *inject.Request {
 		Revision:       j.revision,
 		Getenv:         j.getenv,
 		Now:            j.now,
+		PodSecurity:    j.podSecurity,
 	}
 }
 
@@ -186,15 +192,18 @@ func firstByte(n *source.Node) source.Span {
 	return span
 }
 
-// concerning returns a finding that names its object. Findings of the engine
-// may be shared, so they are not changed.
-func concerning(d *diag.Diagnostic, ref kube.Ref) *diag.Diagnostic {
-	if d.Object != "" {
-		return d
+// concerning returns a finding that names its object, and is placed there
+// where it has no place of its own. Findings of the engine may be shared, so
+// they are not changed.
+func concerning(d *diag.Diagnostic, ref kube.Ref, object *source.Node) *diag.Diagnostic {
+	placed := *d
+	if d.Object == "" {
+		placed.Object = ref.String()
 	}
-	named := *d
-	named.Object = ref.String()
-	return &named
+	if !d.Span.IsValid() && d.File == "" {
+		placed.Span = firstByte(object)
+	}
+	return &placed
 }
 
 // replacement is a new value for what stands at a path.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/ingraft/ingraft/internal/chart/builtin"
 	"github.com/ingraft/ingraft/internal/cluster"
+	"github.com/ingraft/ingraft/internal/inject"
 	"github.com/ingraft/ingraft/internal/kube"
 	"github.com/ingraft/ingraft/internal/source"
 )
@@ -23,6 +25,10 @@ type kubeInject struct {
 	strict   bool
 	podPaths []string
 	format   string
+	// warnings is off, on or error.
+	warnings    string
+	keepGoing   bool
+	podSecurity string
 
 	meshConfigFile, injectConfigFile, valuesFile string
 	meshConfigMap, injectConfigMap               string
@@ -60,7 +66,8 @@ the file that a flag names; else, where a kubeconfig is configured, from the
 cluster's ConfigMaps; else from the built-in defaults of Istio ` + builtin.Tag + `. With all
 three given as files no cluster is asked.
 
-Nothing is written unless every document is sound.`,
+All documents are read and checked, and nothing is written unless every one
+of them is sound; with --keep-going the sound ones are.`,
 		Example: `  # Inject into a manifest and apply it
   ` + n + ` kube-inject -f deployment.yaml | kubectl apply -f -
 
@@ -80,6 +87,12 @@ Nothing is written unless every document is sound.`,
 
   # Fail when a workload cannot get a sidecar
   ` + n + ` kube-inject --strict -f deployment.yaml
+
+  # Check a folder in a pipeline: whatever is worth a warning fails
+  ` + n + ` kube-inject -f k8s/ --warnings error --diagnostics sarif >/dev/null 2>findings.sarif
+
+  # Ask whether the pods may run where Pod Security is restricted
+  ` + n + ` kube-inject -f deployment.yaml --pod-security restricted
 
   # Inject into a kind of your own, whose pods are made from spec.worker
   ` + n + ` kube-inject -f farm.yaml --pod-path Farm.example.com=spec.worker`,
@@ -112,6 +125,9 @@ Nothing is written unless every document is sound.`,
 	f.StringVar(&k.kubeVersion, "kube-version", "", "version of Kubernetes that the pods will run on, for example 1.33")
 	f.StringArrayVar(&k.podPaths, "pod-path", nil, "where a kind keeps its pod template: Kind.group=dotted.path (repeatable)")
 	f.StringVar(&k.format, "diagnostics", "text", "format of what is found in the input, on standard error: text, json or sarif")
+	f.StringVar(&k.warnings, "warnings", "on", "what warnings do: off (they are not shown), on, or error (they count as errors)")
+	f.BoolVar(&k.keepGoing, "keep-going", false, "write the documents that are sound, and exit 1, where others have errors")
+	f.StringVar(&k.podSecurity, "pod-security", "", "Pod Security level to judge the pods by, as in restricted or baseline:v1.30; wins over the labels of Namespaces in the input")
 	f.StringVar(&k.operatorFile, "operatorFileName", "", "accepted for istioctl's sake only: give --meshConfigFile and --valuesFile instead")
 	k.live.register(c)
 	return c
@@ -166,6 +182,14 @@ func (k *kubeInject) check(c *cobra.Command) error {
 	default:
 		return usagef("--diagnostics %q is not text, json or sarif", k.format)
 	}
+	switch k.warnings {
+	case "off", "on", "error":
+	default:
+		return usagef("--warnings %q is not off, on or error", k.warnings)
+	}
+	if _, err := inject.ParsePodSecurity(k.podSecurity); err != nil {
+		return usagef("--pod-security: %v", err).hinted("Write privileged, baseline or restricted, and a version behind a colon if it is not the latest: restricted:v1.30.")
+	}
 	if _, err := kube.ParsePodPaths(k.podPaths); err != nil {
 		return usagef("--pod-path: %v", err)
 	}
@@ -211,7 +235,12 @@ func (k *kubeInject) run(ctx context.Context) error {
 		return err
 	}
 
-	report := &injectReport{app: k.app, format: k.format, strict: k.strict}
+	podSecurity, err := inject.ParsePodSecurity(k.podSecurity)
+	if err != nil {
+		return err
+	}
+
+	report := &injectReport{app: k.app, format: k.format, strict: k.strict, warnings: k.warnings, keepGoing: k.keepGoing}
 	defer report.notes.close()
 	setup, err := k.configure(ctx)
 	if err != nil {
@@ -231,20 +260,27 @@ func (k *kubeInject) run(ctx context.Context) error {
 	work := &injector{
 		engine: setup.engine, podPaths: podPaths, revision: k.revision,
 		namespace: k.globals.namespace, namespaces: namespaces,
-		native: setup.native, getenv: k.engineEnv, now: k.Now(),
+		native: setup.native, getenv: k.engineEnv, now: k.Now(), podSecurity: podSecurity,
 	}
 	out := newSpool()
 	defer out.close()
-	s := &stream{inputs: inputs, work: work.document, skip: report.skip, out: joiner{to: out}}
+	s := &stream{
+		inputs: inputs, work: work.document, skip: report.skip, weigh: report.weigh, keepGoing: k.keepGoing,
+		out: joiner{to: out},
+	}
 	if err := s.run(ctx); err != nil {
 		return err
 	}
-	report.add(s.findings)
-	report.dropped = s.dropped
-	if err := report.print(); err != nil {
+	report.findings = append(report.findings, s.findings...)
+	report.dropped, report.written = s.dropped, k.keepGoing && !report.unmet() && out.size > 0
+	outcome := report.print()
+	if outcome != nil && !(errors.Is(outcome, errReported) && report.written) {
+		return outcome
+	}
+	if err := target.write(ctx, out.reader()); err != nil {
 		return err
 	}
-	return target.write(ctx, out.reader())
+	return outcome
 }
 
 // findAll finds the inputs, and refuses a target that one of them would make

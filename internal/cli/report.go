@@ -19,6 +19,11 @@ type injectReport struct {
 	// nothing beside it.
 	format string
 	strict bool
+	// warnings is off, on or error.
+	warnings string
+	// keepGoing tells that errors in one document do not keep others from
+	// being written; written, that there are others.
+	keepGoing, written bool
 
 	findings diag.List
 	// dropped counts warnings and errors that are not among the findings.
@@ -28,7 +33,30 @@ type injectReport struct {
 	skips int
 }
 
-func (r *injectReport) add(l diag.List) { r.findings = append(r.findings, l...) }
+func (r *injectReport) add(l diag.List) {
+	for _, d := range l {
+		if d = r.weigh(d); d != nil {
+			r.findings = append(r.findings, d)
+		}
+	}
+}
+
+// weigh gives a finding the weight that --warnings asks for; nil for one that
+// is not to be told. That a workload was skipped is always told.
+func (r *injectReport) weigh(d *diag.Diagnostic) *diag.Diagnostic {
+	switch {
+	case r.warnings == "off" && d.Severity != diag.Error && d.Code != diag.CodeSkipped:
+		return nil
+	case r.warnings == "error" && d.Severity == diag.Warning:
+		grave := *d
+		grave.Severity = diag.Error
+		return &grave
+	}
+	return d
+}
+
+// unmet tells that --strict does not allow what was skipped.
+func (r *injectReport) unmet() bool { return r.strict && r.skips > 0 }
 
 // skip notes workloads of a document that were left alone.
 func (r *injectReport) skip(doc *source.Document, list []skipped) {
@@ -93,7 +121,7 @@ func skipFinding(doc *source.Document, s skipped, rule inject.Consulted) *diag.D
 // written.
 func (r *injectReport) print() error {
 	failed := r.findings.HasErrors() || r.dropped[1] > 0
-	unmet := r.strict && r.skips > 0
+	unmet := r.unmet()
 	var err error
 	switch r.format {
 	case "json":
@@ -129,7 +157,15 @@ func (r *injectReport) printText(failed, unmet bool) error {
 	switch {
 	case failed:
 		errors := r.findings.Count(diag.Error) + r.dropped[1]
-		fmt.Fprintf(r.Stderr, "Error: nothing was written: %s found\n", plural(errors, "error"))
+		found := plural(errors, "error") + " found"
+		if r.warnings == "error" {
+			found += " (--warnings error: warnings count as errors)"
+		}
+		if r.written {
+			fmt.Fprintf(r.Stderr, "Error: %s: the documents that hold them were left out\n", found)
+		} else {
+			fmt.Fprintf(r.Stderr, "Error: nothing was written: %s\n", found)
+		}
 	case unmet:
 		fmt.Fprintf(r.Stderr, "Error: nothing was written: %s skipped, which --strict does not allow\n", plural(r.skips, "workload"))
 	}

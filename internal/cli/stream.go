@@ -24,7 +24,12 @@ type stream struct {
 	work   func(*source.Document, error) outcome
 	// skip hears of the workloads that were left alone, in order.
 	skip func(*source.Document, []skipped)
-	out  joiner
+	// weigh returns a finding as it is to be told, nil for one that is not;
+	// without it all are told as they are.
+	weigh func(*diag.Diagnostic) *diag.Diagnostic
+	// keepGoing writes the documents without errors even where others have some.
+	keepGoing bool
+	out       joiner
 
 	findings diag.List
 	// dropped counts the errors and warnings that were found but not kept.
@@ -146,12 +151,12 @@ func (s *stream) collect(ctx context.Context, ordered <-chan *item) error {
 			last, number = it.in, 0
 		}
 		number++
-		s.note(it.got.findings, number)
+		sound := s.note(it.got.findings, number)
 		if len(it.got.skipped) > 0 {
 			s.skip(it.doc, it.got.skipped)
 		}
-		if it.doc == nil || s.failed {
-			continue // what follows is still checked, but nothing will be written
+		if it.doc == nil || !sound || s.failed && !s.keepGoing {
+			continue // what follows is still checked
 		}
 		data := it.got.data
 		if data == nil {
@@ -163,11 +168,19 @@ func (s *stream) collect(ctx context.Context, ordered <-chan *item) error {
 	}
 }
 
-// note keeps the findings of one document.
-func (s *stream) note(found diag.List, document int) {
+// note keeps the findings of one document, and tells whether none of them is
+// an error.
+func (s *stream) note(found diag.List, document int) (sound bool) {
+	sound = true
 	for _, d := range found {
+		if s.weigh != nil {
+			d = s.weigh(d)
+		}
+		if d == nil {
+			continue
+		}
 		if d.Severity == diag.Error {
-			s.failed = true
+			sound, s.failed = false, true
 		}
 		if len(s.findings) >= maxFindings {
 			if d.Severity == diag.Error {
@@ -184,6 +197,7 @@ func (s *stream) note(found diag.List, document int) {
 		}
 		s.findings = append(s.findings, d)
 	}
+	return sound
 }
 
 // joiner puts the documents of several inputs into one stream.

@@ -39,6 +39,13 @@ const (
 	CodeDuplicateKey = "IGF0004"
 	// CodeSkipped: a workload that nothing was injected into.
 	CodeSkipped = "IGF0005"
+	// CodeWord: a word that YAML takes for true or false, or a key that it
+	// takes for something else than its text.
+	CodeWord = "IGF0006"
+	// CodeNumber: a number that is read as another than it seems.
+	CodeNumber = "IGF0007"
+	// CodeTag: a tag that Kubernetes does not know.
+	CodeTag = "IGF0008"
 )
 
 // codes is sorted by ID.
@@ -53,6 +60,12 @@ var codes = [...]Code{
 		"An object holds a key more than once. Kubernetes keeps the last one, and the others have no effect."},
 	{CodeSkipped, Info, "workload that was skipped",
 		"A rule keeps the sidecar out of the workload: the finding names the rule and what it saw. With --strict the command fails."},
+	{CodeWord, Warning, "word that YAML takes for true or false",
+		"Kubernetes reads YAML 1.1, where y, n, yes, no, on and off without quotes are booleans, as keys and as values. Newer YAML tools keep them as text."},
+	{CodeNumber, Warning, "number that is read as another",
+		"Kubernetes reads YAML 1.1, where a leading zero makes a number octal and underscores are left out; and no number has more digits than fit into 64 bits."},
+	{CodeTag, Warning, "tag without meaning",
+		"The tag (!name) belongs to some other tool. Kubernetes reads the value as if the tag were not there."},
 	{"IGF0101", Error, "workload without pod template",
 		"A workload makes its pods from its pod template. There is none where its kind keeps it, so there is nothing to inject into."},
 	{"IGF0102", Error, "value of the wrong type",
@@ -61,6 +74,8 @@ var codes = [...]Code{
 		"YAML reads the text as a number, true or false, where Kubernetes wants a string. It is taken as a string here, but the API server refuses the object."},
 	{"IGF0104", Warning, "field name in the wrong case",
 		"The key differs from a field of Kubernetes only in upper and lower case. The API server does not take it for the field."},
+	{"IGF0105", Warning, "pod template without containers",
+		"The pod has no container of its own, so that it would consist of the sidecar only. The API server refuses a pod without containers; most often the list stands at another level."},
 	{"IGF0201", Error, "configuration file of another kind",
 		"The file holds something else than what the flag asks for: the values where the injection configuration is wanted, say."},
 	{"IGF0202", Error, "configuration that is missing or empty",
@@ -144,11 +159,25 @@ var codes = [...]Code{
 	{"IGF0624", Warning, "annotation or label value of another form",
 		"The mesh reads values of another form from this annotation or label, and takes this one for not set, or passes it on unread."},
 	{"IGF0625", Warning, "key of a user volume that does not exist",
-		"The annotation describes a volume or a mount with a key that Kubernetes does not have. Kubernetes ignores it, so that the volume is empty."},
+		"The annotation describes a volume or a mount with a key that Kubernetes does not have at that place, or a value of another type. The key is ignored, so that the volume may be empty."},
 	{"IGF0626", Warning, "container of an earlier injection that stays",
 		"The status of the pod says that injection added the container, but no template makes it now. It stays, since it could be the user's."},
 	{"IGF0627", Error, "annotation that makes a template fail",
 		"The template reads the annotation, and cannot do anything with a value of this form."},
+	{"IGF0628", Warning, "label and annotation that contradict",
+		"Two settings of the pod answer one question differently. Only one of them counts, and the finding says which."},
+	{"IGF0629", Warning, "setting that stands on the workload instead of its pods",
+		"The mesh reads the annotation or label from pods, and pods get those of the pod template. On the workload itself it does nothing."},
+	{"IGF0630", Warning, "annotation or label without effect",
+		"The mesh has the annotation or label, but nothing reads it here: it is for other objects, the pod's template does not know it, or traffic is not redirected."},
+	{"IGF0631", Info, "annotation that asks for injection",
+		"On the command line the annotation counts as the label does. At admission it can keep a sidecar out and not bring one in, since the API server calls the webhook by labels."},
+	{"IGF0632", Warning, "probe that the sidecar gets in the way of",
+		"The kubelet's probe meets the sidecar instead of the application, or an agent that is not there yet. It fails although the application is well, or passes although it is not."},
+	{"IGF0633", Warning, "container name that the injection template has too",
+		"The template's container and the pod's become one, which is seldom what was meant: the template's command, image and rights in the pod's container."},
+	{"IGF0634", Warning, "native sidecar that lost its restart policy",
+		"An injected init container runs beside the pod only with restartPolicy: Always. Without it the pod waits for ever for the container to end; most often another webhook or tool dropped a field that it does not know."},
 }
 
 // Codes returns the table of ingraft's own codes, sorted by ID. It must not be

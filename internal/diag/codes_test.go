@@ -34,7 +34,7 @@ func TestTableHoldsTheCodesInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{diag.CodeSyntax, diag.CodeNotObject, diag.CodeNoKind, diag.CodeDuplicateKey, diag.CodeSkipped} {
+	for _, id := range []string{diag.CodeSyntax, diag.CodeNotObject, diag.CodeNoKind, diag.CodeDuplicateKey, diag.CodeSkipped, diag.CodeWord, diag.CodeNumber, diag.CodeTag} {
 		used[id] = "diag"
 	}
 	for id, file := range used {

@@ -27,6 +27,12 @@ func Nearest(word string, among []string) string {
 	return best
 }
 
+// Distance returns the number of edits, as Nearest counts them, that lead from
+// one word to another. The cost is the product of their lengths.
+func Distance(a, b string) int {
+	return edits([]rune(strings.ToLower(a)), []rune(strings.ToLower(b)))
+}
+
 // edits returns the number of edits between two words (the optimal string
 // alignment distance).
 func edits(a, b []rune) int {

@@ -95,6 +95,7 @@ func whereabouts(d *Diagnostic) string {
 // span with carets. Both are cut to the given number of columns around the
 // span, and hold nothing that a terminal would obey.
 func excerpt(s source.Span, columns int) (line, caret string) {
+	s = inFile(s)
 	text, start := s.Text.LineAt(s.Start)
 	from := min(max(s.Start-start, 0), len(text))
 	to := min(max(s.End-start, from), len(text))
@@ -139,6 +140,17 @@ func excerpt(s source.Span, columns int) (line, caret string) {
 		marks.WriteByte('^')
 	}
 	return shown.String(), strings.TrimRight(marks.String(), " ")
+}
+
+// inFile returns a span of a text that is embedded in a file as one of the
+// file, so that the line shown is what the user sees.
+func inFile(s source.Span) source.Span {
+	text, start := s.Text.Outermost(s.Start)
+	if text == s.Text {
+		return s
+	}
+	_, end := s.Text.Outermost(s.End)
+	return source.Span{Text: text, Start: start, End: max(end, start)}
 }
 
 // cell returns how one character, given by its bytes, is drawn.

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -17,12 +18,17 @@ type advice struct {
 	give func(in *injection, pod *source.Node) diag.List
 }
 
+// advicesBefore look at the pod as it comes, so that they are given also where
+// injection then fails.
+var advicesBefore = [...]func(in *injection) diag.List{
+	adviseNames, adviseContradictions, adviseAmbient, adviseOptIn, adviseUserVolumes, adviseNativeLost, adviseNoContainers,
+}
+
 var advices = [...]advice{
-	{"names", adviseNames},
+	{"effect", adviseEffect},
 	{"resources", adviseResources},
 	{"labels", adviseLabels},
 	{"native sidecar", adviseNative},
-	{"user volumes", adviseUserVolumes},
 	{"mounts", adviseMounts},
 	{"stale containers", adviseStale},
 	{"pull secrets", advisePullSecrets},
@@ -31,6 +37,8 @@ var advices = [...]advice{
 	{"ports", advisePorts},
 	{"proxy user", adviseProxyUser},
 	{"proxy image", adviseProxyImage},
+	{"container names", adviseContainerNames},
+	{"probes", adviseProbes},
 	{"DNS policy", adviseDNSPolicy},
 }
 
@@ -44,66 +52,103 @@ func note(code string, at source.Span, message, fix string) *diag.Diagnostic {
 
 func quote(s string) string { return strconv.Quote(s) }
 
-// adviseNames finds annotations and labels that look like the mesh's and are
-// none of them, and values of another form than the mesh reads (I-46).
-func adviseNames(in *injection, _ *source.Node) diag.List {
+// adviseUserVolumes finds what Kubernetes does not take in user volumes and
+// mounts (I-45: a misspelt source makes an empty volume): keys that it does
+// not know, at any depth, and values of the wrong type.
+func adviseUserVolumes(in *injection) diag.List {
 	var list diag.List
 	for _, part := range [...]struct {
-		key  string
-		kind annot.Kind
-	}{{"annotations", annot.Annotation}, {"labels", annot.Label}} {
-		for _, f := range in.request.Pod.Get("metadata", part.key).Fields() {
-			if !annot.IsMesh(f.Key) || f.Value.IsNull() {
-				continue
-			}
-			k, known := annot.Lookup(part.kind, f.Key)
-			switch {
-			case !known:
-				fix := ""
-				if near := annot.Nearest(part.kind, f.Key); near != "" {
-					fix = "did you mean " + near + "?"
-				}
-				list = append(list, warn(CodeUnknownName, f.KeySpan,
-					"the mesh has no "+part.kind.String()+" "+f.Key+": it has no effect", fix))
-			case f.Key == annot.SidecarInject || k.Refused || k.Set == annot.ByMesh:
-				// Judged elsewhere, or written by the mesh.
-			default:
-				if wrong := k.Check(f.Value.Scalar()); wrong != "" {
-					list = append(list, warn(CodeValueForm, f.Value.Span(), part.kind.String()+" "+f.Key+" "+wrong, k.Form))
-				}
+		name string
+		typ  kube.Type
+	}{{annot.SidecarUserVolume, kube.TypeVolume}, {annot.SidecarUserVolumeMount, kube.TypeVolumeMount}} {
+		n := annotation(in.request.Pod, part.name)
+		if n.Kind() != source.String || !json.Valid([]byte(n.Str())) {
+			continue // the template says so, if it reads it
+		}
+		doc, err := source.Parse(n.Embed(part.name))
+		if err != nil {
+			continue
+		}
+		items := doc.Root.Items()
+		names := make([]string, len(items))
+		for i, item := range items {
+			names[i] = nameOf(item)
+		}
+		for _, f := range doc.Root.Fields() {
+			items, names = append(items, f.Value), append(names, f.Key)
+		}
+		for i, item := range items {
+			c := userVolume{annotation: part.name, name: names[i]}
+			c.unknown(item, part.typ, "")
+			list = append(list, c.findings...)
+			for _, d := range strictly.Check(item, part.typ) {
+				d.Code, d.Severity = CodeUserVolume, diag.Warning
+				d.Message = "annotation " + part.name + ": " + quote(names[i]) + ": " + d.Message
+				list = append(list, d)
 			}
 		}
 	}
 	return list
 }
 
-// adviseUserVolumes finds keys of user volumes and mounts that Kubernetes does
-// not know (I-45: a misspelt source makes an empty volume).
-func adviseUserVolumes(in *injection, _ *source.Node) diag.List {
-	var list diag.List
-	for _, part := range [...]struct {
-		name string
-		typ  kube.Type
-	}{{annot.SidecarUserVolume, kube.TypeVolume}, {annot.SidecarUserVolumeMount, kube.TypeVolumeMount}} {
-		n := annotation(in.user, part.name)
-		if n == nil {
-			continue
-		}
-		root, err := parseJSON(n.Scalar())
-		if err != nil {
-			continue // the template says so, if it reads it
-		}
-		for _, item := range root.Fields() {
-			for _, f := range item.Value.Fields() {
-				if part.typ.Field(f.Key) == nil {
-					list = append(list, warn(CodeUserVolume, n.Span(),
-						"annotation "+part.name+": "+quote(item.Key)+" has "+quote(f.Key)+", which is no field of a "+part.typ.Name()+" and is ignored",
-						nearestField(f.Key, part.typ)))
-				}
+// userVolume is one volume, or mount, of an annotation.
+type userVolume struct {
+	annotation, name string
+	findings         diag.List
+}
+
+// unknown finds the keys of a value that its type does not have.
+func (c *userVolume) unknown(n *source.Node, typ kube.Type, path string) {
+	switch typ.Kind() {
+	case kube.KindStruct:
+		for _, f := range n.Fields() {
+			info := typ.Field(f.Key)
+			if info != nil {
+				c.unknown(f.Value, info.Type, path+f.Key+".")
+				continue
 			}
+			if hasFieldBut(typ, f.Key) {
+				continue // told with the types
+			}
+			c.findings = append(c.findings, warn(CodeUserVolume, f.KeySpan,
+				"annotation "+c.annotation+": "+quote(c.name)+" has "+quote(path+f.Key)+", which is no field of a "+typ.Name()+" and is ignored",
+				c.fix(f.Key, typ)))
+		}
+	case kube.KindList, kube.KindMap:
+		for _, item := range n.Items() {
+			c.unknown(item, typ.Elem(), path)
+		}
+		for _, f := range n.Fields() {
+			c.unknown(f.Value, typ.Elem(), path+f.Key+".")
 		}
 	}
-	return list
+}
+
+// hasFieldBut tells a key that is a field but for upper and lower case.
+func hasFieldBut(typ kube.Type, key string) bool {
+	for _, f := range typ.Fields() {
+		if strings.EqualFold(f.Name, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// fix says which field was meant: one of a name like it, or one of the same
+// name at a place above or below.
+func (c *userVolume) fix(key string, typ kube.Type) string {
+	if fix := nearestField(key, typ); fix != "" {
+		return fix
+	}
+	for _, f := range typ.Fields() {
+		if f.Type.Field(key) != nil {
+			return key + " is a field of " + f.Name + ": write it there"
+		}
+	}
+	if kube.TypeVolume.Field(key) != nil && typ != kube.TypeVolume {
+		return key + " is a field of the volume: write it further out"
+	}
+	return ""
 }
 
 func nearestField(key string, typ kube.Type) string {
@@ -250,60 +295,6 @@ func advisePullSecrets(in *injection, pod *source.Node) diag.List {
 		"list the pull secrets that the pod needs in its own imagePullSecrets")}
 }
 
-// advisePodSecurity tells what of the sidecar the namespace's Pod Security
-// level forbids (I-49).
-func advisePodSecurity(in *injection, pod *source.Node) diag.List {
-	level := in.request.Namespace.Get("metadata", "labels", annot.PodSecurityEnforce).Scalar()
-	if level != "restricted" && level != "baseline" {
-		return nil
-	}
-	var list diag.List
-	for _, part := range [...]string{listInitContainers, listContainers} {
-		for _, c := range specList(pod, part) {
-			if name := nameOf(c); find(specList(in.templates, part), name) >= 0 {
-				for _, what := range offences(c, pod, level) {
-					list = append(list, warn(CodePodSecurity, source.Span{},
-						"container "+quote(name)+" breaks Pod Security level "+level+" of the namespace: "+what[0], what[1]))
-				}
-			}
-		}
-	}
-	return list
-}
-
-// offences lists what a container does that a Pod Security level forbids, and
-// the setting of the install that cures it.
-func offences(c, pod *source.Node, level string) [][2]string {
-	const useCNI = "install the mesh's CNI plugin (values pilot.cni.enabled), which needs no privileges in the pod"
-	var list [][2]string
-	context := c.Get("securityContext")
-	for _, n := range context.Get("capabilities", "add").Items() {
-		if n.Scalar() != "NET_BIND_SERVICE" {
-			list = append(list, [2]string{"it adds capability " + n.Scalar(), useCNI})
-		}
-	}
-	if context.Get("privileged").IsTrue() {
-		list = append(list, [2]string{"it is privileged", "set global.proxy.privileged to false"})
-	}
-	if level == "baseline" {
-		return list
-	}
-	if context.Get("allowPrivilegeEscalation").IsTrue() {
-		list = append(list, [2]string{"it allows privilege escalation", "set global.proxy.privileged to false"})
-	}
-	if id, ok := context.Get("runAsUser").Int(); ok && id == 0 || !context.Get("runAsNonRoot").IsTrue() {
-		list = append(list, [2]string{"it may run as root", useCNI})
-	}
-	profile := context.Get("seccompProfile", "type").Scalar()
-	if profile == "" {
-		profile = pod.Get("spec", "securityContext", "seccompProfile", "type").Scalar()
-	}
-	if profile != "RuntimeDefault" && profile != "Localhost" {
-		list = append(list, [2]string{"it has no seccomp profile", `set global.proxy.seccompProfile to {type: RuntimeDefault}`})
-	}
-	return list
-}
-
 // advisePlaceholder finds the image "auto" where nothing replaced it (I-51).
 func advisePlaceholder(_ *injection, pod *source.Node) diag.List {
 	var list diag.List
@@ -325,47 +316,79 @@ func advisePorts(_ *injection, pod *source.Node) diag.List {
 	if proxy == nil {
 		return nil
 	}
+	taken := map[string]bool{}
+	for _, p := range proxy.Get("ports").Items() {
+		if name := nameOf(p); name != "" {
+			taken[name] = true
+		}
+	}
 	var list diag.List
-	for _, c := range specList(pod, listContainers) {
+	for _, c := range runningContainers(pod) {
 		if nameOf(c) == proxyContainer {
 			continue
 		}
 		for _, p := range c.Get("ports").Items() {
 			port, _ := p.Get("containerPort").Int()
-			if owner := reservedFor(int(port)); owner != "" {
+			if owner := reservedFor(int(port)); owner != "" && p.Get("protocol").Scalar() != "UDP" {
 				list = append(list, warn(CodePort, p.Get("containerPort").Span(),
 					"container "+quote(nameOf(c))+" listens on port "+strconv.FormatInt(port, 10)+", which the sidecar needs for "+owner,
 					"let the application listen on another port"))
+			}
+			if taken[nameOf(p)] {
+				list = append(list, warn(CodePort, p.Get("name").Span(),
+					"container "+quote(nameOf(c))+" has a port named "+quote(nameOf(p))+", as the sidecar does: who asks the pod for the port by its name gets one of the two",
+					"give the port another name"))
 			}
 		}
 	}
 	return list
 }
 
-// adviseProxyUser finds containers that run as the proxy's user, whose traffic
-// is taken for the proxy's own and not redirected (O-3).
+// runningContainers returns the containers that run all the time: the ordinary
+// ones, and the native sidecars.
+func runningContainers(pod *source.Node) []*source.Node {
+	list := specList(pod, listContainers)
+	list = list[:len(list):len(list)]
+	for _, c := range specList(pod, listInitContainers) {
+		if c.Get("restartPolicy").Scalar() == "Always" {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// adviseProxyUser finds containers that run as the proxy's user or group, whose
+// traffic is taken for the proxy's own and not redirected (O-3).
 func adviseProxyUser(in *injection, pod *source.Node) diag.List {
 	proxy, _ := findContainer(pod, proxyContainer)
-	user, ok := proxy.Get("securityContext", "runAsUser").Int()
-	if !ok || user == 0 || len(specList(pod, listInitContainers)) == 0 {
+	if proxy == nil || in.unredirected() != "" {
 		return nil
 	}
 	var list diag.List
-	complain := func(n *source.Node, who string) {
-		list = append(list, warn(CodeProxyUser, n.Span(),
-			who+" runs as user "+n.Scalar()+", as the sidecar does: its traffic bypasses the sidecar",
-			"choose another runAsUser"))
-	}
-	for _, c := range specList(pod, listContainers) {
-		if n := c.Get("securityContext", "runAsUser"); nameOf(c) != proxyContainer && n != nil {
-			if id, ok := n.Int(); ok && id == user {
+	for _, what := range [...]struct{ key, words string }{{"runAsUser", "user"}, {"runAsGroup", "group"}} {
+		id, ok := proxy.Get("securityContext", what.key).Int()
+		if !ok || id == 0 {
+			continue
+		}
+		complain := func(n *source.Node, who string) {
+			list = append(list, warn(CodeProxyUser, n.Span(),
+				who+" runs as "+what.words+" "+n.Scalar()+", as the sidecar does: its traffic bypasses the sidecar",
+				"choose another "+what.key))
+		}
+		ofPod := pod.Get("spec", "securityContext", what.key)
+		inherited := false
+		for _, c := range runningContainers(pod) {
+			if nameOf(c) == proxyContainer {
+				continue
+			}
+			n := c.Get("securityContext", what.key)
+			inherited = inherited || n.IsNull()
+			if own, ok := n.Int(); ok && own == id {
 				complain(n, "container "+quote(nameOf(c)))
 			}
 		}
-	}
-	if n := pod.Get("spec", "securityContext", "runAsUser"); n != nil {
-		if id, ok := n.Int(); ok && id == user {
-			complain(n, "the pod")
+		if own, ok := ofPod.Int(); ok && own == id && inherited {
+			complain(ofPod, "the pod")
 		}
 	}
 	return list
@@ -384,12 +407,143 @@ func adviseProxyImage(in *injection, _ *source.Node) diag.List {
 		"write image: auto to keep the image of the mesh")}
 }
 
+// adviseContainerNames finds containers of the pod's that a template has too.
+// Not meant are istio-proxy, which one writes to change the sidecar, and
+// templates that change the pod's containers: those give them no image.
+func adviseContainerNames(in *injection, _ *source.Node) diag.List {
+	var list diag.List
+	for _, part := range [...]string{listInitContainers, listContainers} {
+		for _, c := range specList(in.user, part) {
+			name, theirs := nameOf(c), specList(in.templates, part)
+			if i := find(theirs, name); i >= 0 && name != proxyContainer && !theirs[i].Get("image").IsNull() &&
+				!contains(in.was.containers, name) && !contains(in.was.initContainers, name) {
+				list = append(list, warn(CodeContainerName, c.Get("name").Span(),
+					"container "+quote(name)+" has the name of one that the injection template adds: the two become one",
+					"rename the container, unless it is meant to change the template's"))
+			}
+		}
+	}
+	return list
+}
+
+// adviseNativeLost finds the native sidecar of an earlier injection that
+// somebody has taken the restart policy from (I-69).
+func adviseNativeLost(in *injection) diag.List {
+	n := annotation(in.request.Pod, annot.SidecarStatus)
+	if n == nil {
+		return nil
+	}
+	was, err := parseStatus(n.Scalar())
+	if err != nil || !contains(was.initContainers, proxyContainer) {
+		return nil
+	}
+	items := specList(in.request.Pod, listInitContainers)
+	i := find(items, proxyContainer)
+	if i < 0 || items[i].Get("restartPolicy").Scalar() == "Always" {
+		return nil
+	}
+	return diag.List{warn(CodeNativeLost, items[i].Get("name").Span(),
+		"init container istio-proxy was injected as a native sidecar, and has lost restartPolicy: Always since: as it is, the pod never gets past it",
+		"find out which tool or webhook drops the field; injection puts it back")}
+}
+
+// adviseProbes finds probes that the sidecar answers, or that ask an agent
+// which is not there yet.
+func adviseProbes(in *injection, pod *source.Node) diag.List {
+	proxy, at := findContainer(pod, proxyContainer)
+	if proxy == nil || in.isProxyless() {
+		return nil
+	}
+	if rewritesProbes(in.engine, in.user) {
+		return adviseEarlyProbes(pod, at.list == listInitContainers)
+	}
+	if in.unredirected() != "" {
+		return nil
+	}
+	var list diag.List
+	inbound := inboundOf(&in.finishing, in.user)
+	for _, c := range runningContainers(pod) {
+		if nameOf(c) == proxyContainer {
+			continue
+		}
+		for i := range hooks {
+			h := &hooks[i]
+			kind, action := h.action(c.Get(h.path...))
+			port := action.Get("port")
+			if port.Kind() == source.String {
+				port = namedPort(c, port.Str())
+			}
+			number, ok := port.Int()
+			if !h.probe || !ok || inbound.bypasses(number) != "" || number == in.engine.settings.statusPort {
+				continue
+			}
+			message := " reaches the application through the sidecar as plain text: it fails where mutual TLS is required (mode STRICT)"
+			if kind == "tcpSocket" {
+				message = " is answered by the sidecar: it passes whether or not the application listens"
+			}
+			list = append(list, warn(CodeProbe, action.Span(),
+				strings.Join(h.path, ".")+" of container "+quote(nameOf(c))+message,
+				"let injection lead probes through the agent: remove annotation "+annot.SidecarRewriteAppHTTPProbers+", or set values sidecarInjectorWebhook.rewriteAppHTTPProbe to true"))
+		}
+	}
+	return list
+}
+
+// adviseEarlyProbes finds startup probes of restartable init containers, which
+// Kubernetes waits for before it starts the agent that they ask.
+func adviseEarlyProbes(pod *source.Node, native bool) diag.List {
+	var list diag.List
+	for _, c := range specList(pod, listInitContainers) {
+		if nameOf(c) == proxyContainer {
+			break // those after it find the agent
+		}
+		probe := c.Get("startupProbe")
+		get := probe.Get("httpGet")
+		if c.Get("restartPolicy").Scalar() != "Always" || get.Get("path").Scalar() != hooks[startupHook].url(nameOf(c)) {
+			continue
+		}
+		fix := "make the sidecar a native one (--native-sidecars true), or probe with a command (exec)"
+		if native {
+			fix = "probe with a command (exec), or move the container behind istio-proxy"
+		}
+		list = append(list, warn(CodeProbe, probe.Span(),
+			"startupProbe of init container "+quote(nameOf(c))+" asks the agent beside the proxy, which is started only when the probe has passed: the pod never starts", fix))
+	}
+	return list
+}
+
 // adviseDNSPolicy tells that the sidecar needs the cluster's names.
 func adviseDNSPolicy(_ *injection, pod *source.Node) diag.List {
 	policy := pod.Get("spec", "dnsPolicy")
-	if policy.Scalar() == "" || policy.Scalar() == "ClusterFirst" {
+	message, fix := "", "remove dnsPolicy, or write ClusterFirst"
+	switch policy.Scalar() {
+	case "Default":
+		message = "the pod asks the name server of its node, which does not know the services of the cluster"
+	case "None":
+		message = "the pod asks the name servers of its dnsConfig only"
+		fix = "see to it that a name server of dnsConfig knows the services of the cluster, or write ClusterFirst"
+	default:
 		return nil
 	}
 	return diag.List{warn(CodeDNSPolicy, policy.Span(),
-		"dnsPolicy is "+policy.Scalar()+", not ClusterFirst: the sidecar may not find the control plane", "")}
+		"dnsPolicy is "+policy.Scalar()+": "+message+", and the sidecar may not find the control plane", fix)}
+}
+
+// adviseNoContainers finds a pod that has nothing to put a sidecar beside
+// (O-10).
+func adviseNoContainers(in *injection) diag.List {
+	pod := in.request.Pod
+	if len(specList(pod, listContainers)) > 0 {
+		return nil
+	}
+	at := pod.Span()
+	for _, path := range [...]string{"spec", listContainers} {
+		f, ok := pod.Field(path)
+		if !ok {
+			break
+		}
+		at, pod = f.KeySpan, f.Value
+	}
+	return diag.List{warn(CodeNoContainers, at,
+		"the pod has no containers: it would consist of the sidecar only", "list the containers at spec.containers of the pod")}
 }

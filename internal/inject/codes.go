@@ -2,6 +2,7 @@ package inject
 
 // Codes of this package's findings; diag holds the table of them.
 const (
+	CodeNoContainers  = "IGF0105" // a pod template without containers
 	CodeInjectValue   = "IGF0601" // sidecar.istio.io/inject that is neither true nor false
 	CodeStatusGarbage = "IGF0602" // a status annotation that cannot be read
 	CodeOverrides     = "IGF0603" // an overrides annotation that cannot be read
@@ -29,4 +30,11 @@ const (
 	CodeUserVolume    = "IGF0625" // a key of a user volume that does not exist
 	CodeStale         = "IGF0626" // a container of an earlier injection that stays
 	CodeAnnotation    = "IGF0627" // an annotation that makes a template fail
+	CodeContradiction = "IGF0628" // a label and an annotation that contradict
+	CodeOnWorkload    = "IGF0629" // a setting on the workload instead of its pods
+	CodeNoEffect      = "IGF0630" // a setting without effect
+	CodeOptIn         = "IGF0631" // an opt-in by annotation
+	CodeProbe         = "IGF0632" // a probe that the sidecar gets in the way of
+	CodeContainerName = "IGF0633" // a container name that a template has too
+	CodeNativeLost    = "IGF0634" // a native sidecar that lost its restart policy
 )

@@ -39,6 +39,9 @@ type Request struct {
 	Namespace *source.Node
 	// NativeSidecars tells that the cluster runs native sidecars.
 	NativeSidecars bool
+	// PodSecurity is the level to judge the injected pod by; the zero value
+	// means that of the Namespace's labels, if any.
+	PodSecurity PodSecurity
 	// Revision is the control plane's revision; "" means default.
 	Revision string
 	// ProxyEnv holds variables for the proxy from the request path: name to

@@ -30,6 +30,9 @@ var hooks = [...]hook{
 	{[]string{"lifecycle", "postStart"}, "/app-lifecycle/", "/poststartz", false},
 }
 
+// startupHook is the index of the startup probe in hooks.
+const startupHook = 2
+
 func (h *hook) url(container string) string { return h.prefix + container + h.suffix }
 
 // handlerKinds lists what a handler may be, in the order in which the control
@@ -387,11 +390,7 @@ type inbound struct {
 // redirection of.
 func inboundOf(f *finishing, pod *source.Node) inbound {
 	s := &f.engine.settings
-	mode := f.proxy.GetInterceptionMode().String()
-	if n := annotation(pod, annot.SidecarInterceptionMode); n != nil {
-		mode = n.Scalar()
-	}
-	in := inbound{none: mode == "NONE", include: s.includePorts, exclude: s.excludePorts}
+	in := inbound{none: f.interceptionMode() == "NONE", include: s.includePorts, exclude: s.excludePorts}
 	if n := annotation(pod, annot.TrafficIncludeInboundPorts); n != nil {
 		in.include = n.Scalar()
 	}
@@ -400,6 +399,15 @@ func inboundOf(f *finishing, pod *source.Node) inbound {
 	}
 	in.all = strings.TrimSpace(in.include) == "*"
 	return in
+}
+
+// interceptionMode returns how connections are led to the proxy: REDIRECT,
+// TPROXY or NONE.
+func (f *finishing) interceptionMode() string {
+	if n := annotation(f.user, annot.SidecarInterceptionMode); n != nil {
+		return n.Scalar()
+	}
+	return f.proxy.GetInterceptionMode().String()
 }
 
 // bypasses says why traffic to a port does not go through the proxy, or "".

@@ -243,7 +243,7 @@ func (in *injection) culprit(t *tmpl.Template, bad *diag.Diagnostic) *diag.Diagn
 		}
 		if wrong := k.Check(f.Value.Scalar()); wrong != "" {
 			return &diag.Diagnostic{
-				Code: CodeAnnotation, Severity: diag.Error, Span: f.Value.Span(),
+				Code: CodeAnnotation, Severity: diag.Error, Span: k.Place(f.Value),
 				Message: "annotation " + f.Key + " " + wrong + ", at which " + bad.Message, Fix: k.Form,
 			}
 		}

@@ -25,8 +25,12 @@ func (e *Engine) Run(r *Request) *Result {
 	in := injection{native: e.gen.native(r)}
 	in.finishing = finishing{engine: e, request: r, was: &in.was, findings: &res.Diagnostics, env: e.proxyEnv(r)}
 	if res.Decision.Verdict == Skip {
+		res.Diagnostics = append(res.Diagnostics, adviseContradictions(&in)...)
 		res.Diagnostics = append(res.Diagnostics, advisePlaceholder(&in, r.Pod)...)
 		return res
+	}
+	for _, advise := range advicesBefore {
+		res.Diagnostics = append(res.Diagnostics, advise(&in)...)
 	}
 	pod := in.run()
 	if pod != nil && !res.Diagnostics.HasErrors() {

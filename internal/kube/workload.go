@@ -317,3 +317,35 @@ func ParsePodPaths(list []string) ([]PodPath, error) {
 	}
 	return paths, nil
 }
+
+// Above is metadata that stands above a pod template.
+type Above struct {
+	Metadata *source.Node
+	// What names the object that has it: "Deployment", "job template".
+	What string
+}
+
+// Above returns the metadata of the objects around the pod template: that of
+// the workload, and of the job template of a CronJob. A pod has none.
+func (w Workload) Above() []Above {
+	var list []Above
+	n, what := w.root, w.Ref.Kind
+	for i := range w.Path {
+		if m := n.Get("metadata"); m.Kind() == source.Map {
+			list = append(list, Above{m, what})
+		}
+		n, what = At(n, w.Path[i:i+1]), "part "+w.Path[:i+1].String()
+		if w.Path[i] == "jobTemplate" {
+			what = "job template"
+		}
+	}
+	return list
+}
+
+// Outer returns the workload without its pod template.
+func (w Workload) Outer() *source.Node {
+	if len(w.Path) == 0 {
+		return nil
+	}
+	return Put(w.root, w.Path, source.NewNull())
+}
