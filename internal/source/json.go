@@ -23,6 +23,10 @@ func (p *parser) json() (ok bool) {
 		p.fields, p.items = p.fields[:0], p.items[:0]
 		return false
 	}
+	if j.strict || j.comment {
+		// JSON knows no comments and markers: this is part of a YAML stream.
+		p.checkCharacters()
+	}
 	p.doc.Format, p.doc.Root = JSON, root
 	return true
 }
@@ -63,6 +67,8 @@ type jsonParser struct {
 	// strict refuses the line breaks of YAML that are ordinary characters to
 	// JSON, since the document is part of a YAML stream.
 	strict bool
+	// comment tells that a comment follows the value.
+	comment bool
 }
 
 func (j *jsonParser) space() {
@@ -85,6 +91,7 @@ func (j *jsonParser) tail() bool {
 		case s == "":
 			return true
 		case s[0] == '#':
+			j.comment = true
 			if n := strings.IndexByte(s, '\n'); n >= 0 {
 				j.i += n
 			} else {
