@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingraft/ingraft/internal/chart/builtin"
 	"github.com/ingraft/ingraft/internal/cli"
 )
 
@@ -20,18 +19,7 @@ func BenchmarkKubeInject(b *testing.B) {
 		b.Fatal(err)
 	}
 	dir := b.TempDir()
-	injection, mesh, values, err := builtin.DefaultInjection(builtin.Injection{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	var files []string
-	for flag, data := range map[string][]byte{"--injectConfigFile": injection, "--meshConfigFile": mesh, "--valuesFile": values} {
-		file := filepath.Join(dir, flag)
-		if err := os.WriteFile(file, data, 0o666); err != nil {
-			b.Fatal(err)
-		}
-		files = append(files, flag, file)
-	}
+	files := configFlags(b, dir)
 	for _, c := range []struct {
 		name  string
 		input []byte
