@@ -92,27 +92,29 @@ func builtinOf(name string) builtin {
 	return notBuiltin
 }
 
-// function returns the reference to a function, nil where there is none or
-// only text/template may call it.
-func (p *parser) function(name string) *funcRef {
-	if f := p.funcs[name]; f != nil {
-		return f
+// function returns the index of a function in the program's table; -1 where
+// there is none or only text/template may call it.
+func (p *parser) function(name string) int32 {
+	for i, f := range p.funcs {
+		if f.name == name {
+			return int32(i)
+		}
 	}
 	f := &funcRef{name: name, builtin: builtinOf(name)}
 	if f.builtin == fnOther || !p.dialect.has(name) {
-		return nil
+		return -1
 	}
 	if f.builtin == notBuiltin {
 		f.fn = p.dialect.function(name, nil)
 		if f.fn == nil {
-			return nil
+			return -1
 		}
 		f.value = reflect.ValueOf(f.fn)
 		f.bound = isBound(name) || p.dialect.isOwn(name)
 		p.mutates = p.mutates || mutates(name)
 	}
-	p.funcs[name] = f
-	return f
+	p.funcs = append(p.funcs, f)
+	return int32(len(p.funcs) - 1)
 }
 
 // isBound tells the functions that depend on the run.
@@ -413,8 +415,10 @@ func (m *machine) argument(f *frame, dot val, o *operand, typ reflect.Type) val 
 			return val{}
 		}
 		return val{v: reflect.Zero(typ)}
+	case operandString:
+		return val{v: literal(&constant{value: m.str(o)}, typ)}
 	case operandConst:
-		return val{v: literal(&m.consts[o.slot], typ)}
+		return val{v: literal(&m.consts[o.ref], typ)}
 	}
 	v := m.operand(f, dot, o)
 	v.v = assignable(v.v, typ)
@@ -426,15 +430,15 @@ func literal(o *constant, typ reflect.Type) reflect.Value {
 	switch typ.Kind() {
 	case reflect.Interface:
 		if typ.NumMethod() == 0 {
-			return o.value
+			return reflect.ValueOf(o.value)
 		}
 	case reflect.Struct:
 		if typ == reflectValueType {
-			return o.value
+			return reflect.ValueOf(o.value)
 		}
 	case reflect.String, reflect.Bool:
-		if o.num == nil && o.value.Kind() == typ.Kind() {
-			return o.value.Convert(typ)
+		if v := reflect.ValueOf(o.value); o.num == nil && v.Kind() == typ.Kind() {
+			return v.Convert(typ)
 		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		if o.num != nil && o.num.IsInt {

@@ -21,17 +21,46 @@ import (
 // structInfo is what decoding and encoding know of a struct type.
 type structInfo struct {
 	fields []fieldInfo // in the order of encoding/json, inlined structs in place
-	byKey  map[string]int
-	custom bool
+	custom bool        // the type decodes itself
 }
 
 type fieldInfo struct {
 	key       string // the json key
 	name      string // the Go name
-	index     []int
 	typ       reflect.Type
+	index     int   // of the field, or of the inlined struct
+	inner     []int // the way on from there; nil for a field of the struct itself
 	omitEmpty bool
 	omitZero  bool
+}
+
+// of returns the field of a struct.
+func (f *fieldInfo) of(v reflect.Value) reflect.Value {
+	v = v.Field(f.index)
+	for _, i := range f.inner {
+		v = v.Field(i)
+	}
+	return v
+}
+
+// keyed returns the field with a json key, nil for none.
+func (info *structInfo) keyed(key string) *fieldInfo {
+	for i := range info.fields {
+		if info.fields[i].key == key {
+			return &info.fields[i]
+		}
+	}
+	return nil
+}
+
+// named returns the field with a Go name, nil for none.
+func (info *structInfo) named(name string) *fieldInfo {
+	for i := range info.fields {
+		if info.fields[i].name == name {
+			return &info.fields[i]
+		}
+	}
+	return nil
 }
 
 var structInfos sync.Map // reflect.Type -> *structInfo
@@ -40,35 +69,34 @@ func infoOf(t reflect.Type) *structInfo {
 	if info, ok := structInfos.Load(t); ok {
 		return info.(*structInfo)
 	}
-	info := &structInfo{byKey: map[string]int{}, custom: reflect.PointerTo(t).Implements(unmarshalerType)}
+	info := &structInfo{fields: make([]fieldInfo, 0, t.NumField()), custom: reflect.PointerTo(t).Implements(unmarshalerType)}
 	info.add(t, nil)
-	for i := range info.fields {
-		info.byKey[info.fields[i].key] = i
-	}
 	actual, _ := structInfos.LoadOrStore(t, info)
 	return actual.(*structInfo)
 }
 
-func (info *structInfo) add(t reflect.Type, index []int) {
+func (info *structInfo) add(t reflect.Type, outer []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		tag := f.Tag.Get("json")
-		key, opts, _ := strings.Cut(tag, ",")
+		key, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if key == "-" || !f.IsExported() {
 			continue
 		}
-		at := append(append([]int(nil), index...), i)
 		if key == "" && f.Anonymous && f.Type.Kind() == reflect.Struct {
-			info.add(f.Type, at)
+			info.add(f.Type, append(outer[:len(outer):len(outer)], i))
 			continue
 		}
 		if key == "" {
 			key = f.Name
 		}
-		info.fields = append(info.fields, fieldInfo{
-			key: key, name: f.Name, index: at, typ: f.Type,
+		fi := fieldInfo{
+			key: key, name: f.Name, typ: f.Type, index: i,
 			omitEmpty: hasOption(opts, "omitempty"), omitZero: hasOption(opts, "omitzero"),
-		})
+		}
+		if len(outer) > 0 {
+			fi.index, fi.inner = outer[0], append(outer[1:len(outer):len(outer)], i)
+		}
+		info.fields = append(info.fields, fi)
 	}
 }
 
@@ -214,16 +242,15 @@ func decodeStruct(v reflect.Value, n *source.Node, needs *need) *mismatch {
 	}
 	info := infoOf(v.Type())
 	for _, f := range n.Fields() {
-		i, ok := info.byKey[f.Key]
-		if !ok {
+		field := info.keyed(f.Key)
+		if field == nil {
 			continue
 		}
-		field := &info.fields[i]
 		sub := needs.field(field.name)
 		if sub == nil {
 			continue
 		}
-		if m := decode(v.FieldByIndex(field.index), f.Value, sub); m != nil {
+		if m := decode(field.of(v), f.Value, sub); m != nil {
 			return m.in(f.Key)
 		}
 	}

@@ -95,7 +95,7 @@ func (m *machine) invoke(b *block, dot val) {
 	}
 	f := &frame{block: b, vars: make([]val, b.slots)}
 	f.vars[0] = dot
-	m.list(f, dot, b.list)
+	m.statements(f, dot, b.list)
 	m.run.depth--
 }
 
@@ -105,7 +105,8 @@ func (m *machine) step() {
 	}
 }
 
-func (m *machine) list(f *frame, dot val, list []stmt) signal {
+func (m *machine) statements(f *frame, dot val, p part) signal {
+	list := m.list(p)
 	for i := range list {
 		st := &list[i]
 		if m.watch != nil {
@@ -128,8 +129,8 @@ func (m *machine) stmt(f *frame, dot val, st *stmt) signal {
 			m.watch.print(val{}, start, len(m.out))
 		}
 	case stmtAction:
-		v := m.pipe(f, dot, st.pipe)
-		if st.pipe.decl == nil {
+		p := &m.pipes[st.pipe]
+		if v := m.pipe(f, dot, p); p.decls == 0 {
 			m.print(v)
 		}
 	case stmtIf, stmtWith:
@@ -137,16 +138,21 @@ func (m *machine) stmt(f *frame, dot val, st *stmt) signal {
 	case stmtRange:
 		return m.loop(f, dot, st)
 	case stmtTemplate:
-		b := m.defines[st.name]
+		name := m.names[st.more]
+		b := m.defines[name]
 		if b == nil {
-			if st.name != engineName {
+			if name != engineName {
 				giveUp("template not defined")
 			}
 			b = m.main
 		}
+		var argument val
+		if st.pipe >= 0 {
+			argument = m.pipe(f, dot, &m.pipes[st.pipe])
+		}
 		m.run.steps += 4 // as above
 		m.step()
-		m.invoke(b, m.pipe(f, dot, st.pipe))
+		m.invoke(b, argument)
 	case stmtBreak:
 		return atBreak
 	case stmtContinue:
@@ -156,16 +162,17 @@ func (m *machine) stmt(f *frame, dot val, st *stmt) signal {
 }
 
 func (m *machine) branch(f *frame, dot val, st *stmt) signal {
-	v := m.pipe(f, dot, st.pipe)
+	v := m.pipe(f, dot, &m.pipes[st.pipe])
 	yes := m.truth(v)
+	b := &m.bodies[st.more]
 	var s signal
 	switch {
 	case yes && st.kind == stmtWith:
-		s = m.list(f, v, st.list)
+		s = m.statements(f, v, b.list)
 	case yes:
-		s = m.list(f, dot, st.list)
+		s = m.statements(f, dot, b.list)
 	default:
-		s = m.list(f, dot, st.els)
+		s = m.statements(f, dot, b.els)
 	}
 	if m.watch != nil {
 		m.watch.leave()
@@ -210,9 +217,10 @@ func isTrue(v reflect.Value) bool {
 }
 
 func (m *machine) loop(f *frame, dot val, st *stmt) signal {
-	whole := m.pipe(f, dot, st.pipe)
+	pi, b := &m.pipes[st.pipe], &m.bodies[st.more]
+	whole := m.pipe(f, dot, pi)
 	v, _ := indirect(whole.v)
-	decl := st.pipe.decl
+	decl := pi.declares()
 	n := 0
 	var key, item func(int) reflect.Value
 	switch v.Kind() {
@@ -241,7 +249,7 @@ func (m *machine) loop(f *frame, dot val, st *stmt) signal {
 		defer m.watch.leave()
 	}
 	if n == 0 {
-		return m.list(f, dot, st.els)
+		return m.statements(f, dot, b.els)
 	}
 	for i := range n {
 		// Never less than what text/template is charged for a round: what it
@@ -256,7 +264,7 @@ func (m *machine) loop(f *frame, dot val, st *stmt) signal {
 		case len(decl) == 2:
 			f.vars[decl[0]], f.vars[decl[1]] = k, e
 		}
-		switch m.list(f, e, st.list) {
+		switch m.statements(f, e, b.list) {
 		case atBreak:
 			return atEnd
 		}
@@ -280,76 +288,73 @@ func indirect(v reflect.Value) (reflect.Value, bool) {
 // pipe evaluates a pipeline, and sets the variables that it declares.
 func (m *machine) pipe(f *frame, dot val, p *pipe) val {
 	var v val
-	if p == nil {
-		return v
-	}
-	for i := range p.cmds {
+	for i, c := range m.commands(p) {
 		var final *val
 		if i > 0 {
 			last := v
 			final = &last
 		}
-		v = m.command(f, dot, &p.cmds[i], final)
+		v = m.command(f, dot, m.operands(c), final)
 		if v.v.Kind() == reflect.Interface && v.v.NumMethod() == 0 {
 			v.v = v.v.Elem()
 		}
 	}
-	for _, slot := range p.decl {
+	for _, slot := range p.declares() {
 		f.vars[slot] = v
 	}
 	return v
 }
 
 // command evaluates one command; final is the result of the one before.
-func (m *machine) command(f *frame, dot val, c *cmd, final *val) val {
-	head := c.head()
+func (m *machine) command(f *frame, dot val, words []operand, final *val) val {
+	head, args := &words[0], words[1:]
 	if head.kind == operandFunc {
-		return m.call(f, dot, head.fn, c.args(), final)
+		return m.call(f, dot, m.funcs[head.ref], args, final)
 	}
-	if len(c.words) == 1 && final == nil {
+	if len(args) == 0 && final == nil {
 		return m.operand(f, dot, head)
 	}
-	if len(head.fields) == 0 {
+	if head.fields == 0 {
 		giveUp("arguments for a value")
 	}
 	// A method with arguments.
 	o := *head
-	last := o.fields[len(o.fields)-1]
-	o.fields = o.fields[:len(o.fields)-1]
-	var recv val
-	if len(o.fields) == 0 && o.kind == operandField {
-		recv = dot
-	} else {
+	o.fields--
+	recv := dot
+	if o.fields > 0 || o.kind != operandField {
 		recv = m.operand(f, dot, &o)
 	}
-	return m.method(f, dot, recv, last.name, c.args(), final)
+	return m.method(f, dot, recv, m.field(o.first+int32(o.fields)), args, final)
 }
 
-// operand evaluates an operand that is no literal nil and no function.
+// operand evaluates an operand.
 func (m *machine) operand(f *frame, dot val, o *operand) val {
 	switch o.kind {
 	case operandDot:
 		return dot
 	case operandConst:
-		return val{v: m.consts[o.slot].value}
+		return val{v: reflect.ValueOf(m.consts[o.ref].value)}
+	case operandString:
+		return val{v: reflect.ValueOf(m.str(o))}
 	case operandField:
-		return m.chain(dot, o.fields)
+		return m.chain(dot, o)
 	case operandVar:
-		return m.chain(f.vars[o.slot], o.fields)
+		return m.chain(f.vars[o.ref], o)
 	case operandPipe:
-		return m.chain(m.pipe(f, dot, o.pipe), o.fields)
+		return m.chain(m.pipe(f, dot, &m.pipes[o.ref]), o)
 	case operandFunc:
-		return m.call(f, dot, o.fn, nil, nil)
+		return m.call(f, dot, m.funcs[o.ref], nil, nil)
 	}
-	giveUp("nil")
+	giveUp("nil is no value by itself")
 	return val{}
 }
 
-func (m *machine) chain(v val, fields []fieldRef) val {
-	for i := range fields {
-		got := m.fieldOf(v.v, &fields[i])
+// chain takes the fields that follow an operand.
+func (m *machine) chain(v val, o *operand) val {
+	for i := o.first; i < o.first+int32(o.fields); i++ {
+		got := m.fieldOf(v.v, i)
 		if v.t != nil {
-			v.t = m.watch.field(v.t, fields[i].name, got)
+			v.t = m.watch.field(v.t, m.field(i), got)
 		}
 		v.v = got
 	}
@@ -361,6 +366,7 @@ type fieldMemo struct {
 	typ   reflect.Type // of the receiver, pointers and interfaces followed
 	index []int        // of the field
 	how   fieldHow
+	next  *fieldMemo // for another type
 }
 
 type fieldHow uint8
@@ -371,8 +377,8 @@ const (
 	method
 )
 
-// fieldOf evaluates .name of a receiver.
-func (p *program) fieldOf(recv reflect.Value, f *fieldRef) reflect.Value {
+// fieldOf evaluates a field of a chain.
+func (p *program) fieldOf(recv reflect.Value, field int32) reflect.Value {
 	if !recv.IsValid() {
 		return recv // of what is not there, nothing is there
 	}
@@ -381,17 +387,13 @@ func (p *program) fieldOf(recv reflect.Value, f *fieldRef) reflect.Value {
 		giveUp("field of a nil interface")
 	}
 	if recv.Kind() == reflect.Map && recv.NumMethod() == 0 && recv.Type().Name() == "" {
-		return mapEntry(recv, f.name)
+		return mapEntry(recv, p.field(field))
 	}
 	typ := recv.Type()
 	if isNil {
 		typ = typ.Elem()
 	}
-	memo := p.memos[f.id].Load()
-	if memo == nil || memo.typ != typ {
-		memo = memoOf(typ, f.name)
-		p.memos[f.id].Store(memo)
-	}
+	memo := p.memo(p.fields[field], typ)
 	switch memo.how {
 	case plainField:
 		if isNil {
@@ -404,7 +406,7 @@ func (p *program) fieldOf(recv reflect.Value, f *fieldRef) reflect.Value {
 		}
 		return recv.FieldByIndex(memo.index)
 	}
-	return callMethod(recv, f.name)
+	return callMethod(recv, p.field(field))
 }
 
 // mapEntry returns an entry of a map with string keys: invalid where there is
@@ -427,6 +429,20 @@ func mapEntry(m reflect.Value, key string) reflect.Value {
 		giveUp("key of a " + m.Type().String())
 	}
 	return m.MapIndex(reflect.ValueOf(key))
+}
+
+// memo returns what an ident means for a type.
+func (p *program) memo(ident int32, typ reflect.Type) *fieldMemo {
+	known := p.memos[ident].Load()
+	for m := known; m != nil; m = m.next {
+		if m.typ == typ {
+			return m
+		}
+	}
+	m := memoOf(typ, p.idents[ident])
+	m.next = known
+	p.memos[ident].Store(m) // another goroutine's may be lost: it will be made again
+	return m
 }
 
 func memoOf(t reflect.Type, name string) *fieldMemo {

@@ -122,45 +122,34 @@ func (r *reader) block(b *block, dot refs) {
 	r.vars = outer
 }
 
-func (r *reader) list(list []stmt, dot refs) {
-	for i := range list {
-		r.stmt(&list[i], dot)
+func (r *reader) list(l part, dot refs) {
+	for i := range r.program.list(l) {
+		r.stmt(&r.program.stmts[int(l.first)+i], dot)
 	}
 }
 
 func (r *reader) stmt(st *stmt, dot refs) {
+	var v refs
+	if st.pipe >= 0 && st.kind != stmtRange {
+		v = r.pipe(&r.program.pipes[st.pipe], dot)
+	}
 	switch st.kind {
 	case stmtAction:
-		v := r.pipe(st.pipe, dot)
-		if st.pipe.decl == nil {
+		if r.program.pipes[st.pipe].decls == 0 {
 			r.all(v)
 		}
 	case stmtIf:
-		r.pipe(st.pipe, dot)
-		r.list(st.list, dot)
-		r.list(st.els, dot)
+		r.list(r.program.bodies[st.more].list, dot)
+		r.list(r.program.bodies[st.more].els, dot)
 	case stmtWith:
-		v := r.pipe(st.pipe, dot)
-		r.list(st.list, v)
-		r.list(st.els, dot)
+		r.list(r.program.bodies[st.more].list, v)
+		r.list(r.program.bodies[st.more].els, dot)
 	case stmtRange:
-		v := r.field(r.pipeValue(st.pipe, dot), elem)
-		for i, slot := range st.pipe.decl {
-			switch {
-			case st.pipe.assign:
-				r.all(v)
-			case i == len(st.pipe.decl)-1:
-				r.vars[slot] = v
-			default: // the index or key
-				r.vars[slot] = refs{}
-			}
-		}
-		r.list(st.list, v)
-		r.list(st.els, dot)
+		r.loop(&r.program.pipes[st.pipe], &r.program.bodies[st.more], dot)
 	case stmtTemplate:
-		v := r.pipe(st.pipe, dot)
-		b := r.program.defines[st.name]
-		if b == nil && st.name == engineName {
+		name := r.program.names[st.more]
+		b := r.program.defines[name]
+		if b == nil && name == engineName {
 			b = r.program.main
 		}
 		if b != nil {
@@ -169,13 +158,26 @@ func (r *reader) stmt(st *stmt, dot refs) {
 	}
 }
 
+func (r *reader) loop(p *pipe, b *body, dot refs) {
+	v := r.field(r.pipeValue(p, dot), elem)
+	for i, slot := range p.declares() {
+		switch {
+		case p.assign:
+			r.all(v)
+		case i == int(p.decls)-1:
+			r.vars[slot] = v
+		default: // the index or key
+			r.vars[slot] = refs{}
+		}
+	}
+	r.list(b.list, v)
+	r.list(b.els, dot)
+}
+
 // pipe follows a pipeline and what it declares.
 func (r *reader) pipe(p *pipe, dot refs) refs {
-	if p == nil {
-		return refs{}
-	}
 	v := r.pipeValue(p, dot)
-	for _, slot := range p.decl {
+	for _, slot := range p.declares() {
 		if p.assign {
 			r.all(v) // may flow backwards in a loop
 		} else {
@@ -187,22 +189,23 @@ func (r *reader) pipe(p *pipe, dot refs) refs {
 
 func (r *reader) pipeValue(p *pipe, dot refs) refs {
 	var v refs
-	for i := range p.cmds {
-		v = r.command(&p.cmds[i], dot, v, i > 0)
+	for i, c := range r.program.commands(p) {
+		v = r.command(r.program.operands(c), dot, v, i > 0)
 	}
 	return v
 }
 
-func (r *reader) command(c *cmd, dot, final refs, piped bool) refs {
-	if c.head().kind == operandFunc {
-		return r.call(c.head().fn.name, c.args(), dot, final)
+func (r *reader) command(words []operand, dot, final refs, piped bool) refs {
+	head, args := &words[0], words[1:]
+	if head.kind == operandFunc {
+		return r.call(r.program.funcs[head.ref].name, args, dot, final)
 	}
-	v := r.operand(c.head(), dot)
-	if len(c.words) > 1 || piped {
+	v := r.operand(head, dot)
+	if len(args) > 0 || piped {
 		r.all(v)
 		r.all(final)
-		for i := range c.args() {
-			r.all(r.operand(&c.args()[i], dot))
+		for i := range args {
+			r.all(r.operand(&args[i], dot))
 		}
 		return refs{}
 	}
@@ -212,24 +215,23 @@ func (r *reader) command(c *cmd, dot, final refs, piped bool) refs {
 // call follows a function's arguments: what is known of the function, else all
 // of them in full.
 func (r *reader) call(name string, args []operand, dot, final refs) refs {
-	in := make([]refs, 0, len(args)+1)
-	for i := range args {
-		in = append(in, r.operand(&args[i], dot))
-	}
-	in = append(in, final)
 	parts := partsRead(name)
-	for i, v := range in {
-		if i < len(parts) && parts[i] != nil {
-			for _, path := range parts[i] {
-				w := v
-				for _, name := range path {
-					w = r.field(w, name)
-				}
-				r.all(w)
-			}
+	for i := range len(args) + 1 {
+		v := final
+		if i < len(args) {
+			v = r.operand(&args[i], dot)
+		}
+		if i >= len(parts) || parts[i] == nil {
+			r.all(v)
 			continue
 		}
-		r.all(v)
+		for _, path := range parts[i] {
+			w := v
+			for _, name := range path {
+				w = r.field(w, name)
+			}
+			r.all(w)
+		}
 	}
 	if name == "render" || name == "call" {
 		r.meta.all, r.spec.all = true, true
@@ -256,20 +258,20 @@ func (r *reader) operand(o *operand, dot refs) refs {
 	case operandDot:
 		return dot
 	case operandField:
-		return r.chain(dot, o.fields)
+		return r.chain(dot, o)
 	case operandVar:
-		return r.chain(r.vars[o.slot], o.fields)
+		return r.chain(r.vars[o.ref], o)
 	case operandPipe:
-		return r.chain(r.pipe(o.pipe, dot), o.fields)
+		return r.chain(r.pipe(&r.program.pipes[o.ref], dot), o)
 	case operandFunc:
-		return r.call(o.fn.name, nil, dot, refs{})
+		return r.call(r.program.funcs[o.ref].name, nil, dot, refs{})
 	}
 	return refs{}
 }
 
-func (r *reader) chain(v refs, fields []fieldRef) refs {
-	for i := range fields {
-		v = r.field(v, fields[i].name)
+func (r *reader) chain(v refs, o *operand) refs {
+	for i := range int32(o.fields) {
+		v = r.field(v, r.program.field(o.first+i))
 	}
 	return v
 }
@@ -308,11 +310,8 @@ func (n *need) child(name string) *need {
 	case name == elem && (t.Kind() == reflect.Slice || t.Kind() == reflect.Map):
 		ct = t.Elem()
 	case t.Kind() == reflect.Struct && !custom(t):
-		info := infoOf(t)
-		for i := range info.fields {
-			if info.fields[i].name == name {
-				ct = info.fields[i].typ
-			}
+		if f := infoOf(t).named(name); f != nil {
+			ct = f.typ
 		}
 	}
 	if ct == nil {

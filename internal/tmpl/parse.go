@@ -3,6 +3,7 @@ package tmpl
 import (
 	"fmt"
 	"sync"
+	"unsafe"
 
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/source"
@@ -12,7 +13,7 @@ import (
 // keep a wrong one from taking the machine with it.
 const (
 	maxTemplate = 1 << 20 // bytes of a template's text; a ConfigMap holds no more
-	maxSteps    = 1 << 18 // writes and iterations of one rendering
+	maxSteps    = 1 << 17 // writes and iterations of one rendering
 	maxDepth    = 1000    // templates within templates
 	maxOutput   = 16 << 20
 )
@@ -57,7 +58,8 @@ func (d *Dialect) Parse(name string, text *source.Text) (*Template, *diag.Diagno
 		return nil, t.diagnose(CodeLimit, source.Span{Text: text}, fmt.Sprintf("the text is larger than %d bytes", maxTemplate), "")
 	}
 	t.reference = sync.OnceValues(t.parseReference)
-	if t.program = parseProgram(string(text.Data), d); t.program != nil {
+	// A Text does not change: no copy.
+	if t.program = parseProgram(unsafe.String(unsafe.SliceData(text.Data), len(text.Data)), d); t.program != nil {
 		t.needs = needsOf(t.program)
 		return t, nil
 	}

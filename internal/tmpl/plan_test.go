@@ -205,8 +205,8 @@ func TestPlansOfShippedTemplates(t *testing.T) {
 				t.Fatal(d)
 			}
 			data := testData(t, nil, Needs{})
-			served, planned := checkPlans(t, tm, data, madeUp(data, 1, 2000))
-			t.Logf("%d of 2000 pods served, %d by plans made before", served, planned)
+			served, planned := checkPlans(t, tm, data, madeUp(data, 1, 600))
+			t.Logf("%d of 600 pods served, %d by plans made before", served, planned)
 			if planned < 200 {
 				t.Errorf("only %d pods were served by plans", planned)
 			}
@@ -241,8 +241,8 @@ func TestPlansOfOlderTemplates(t *testing.T) {
 				tm := parseTemplate(t, text)
 				data := testData(t, nil, Needs{})
 				data.Values = values
-				served, planned := checkPlans(t, tm, data, madeUp(data, 2, 300))
-				t.Logf("%d of 300 pods served, %d by plans made before", served, planned)
+				served, planned := checkPlans(t, tm, data, madeUp(data, 2, 150))
+				t.Logf("%d of 150 pods served, %d by plans made before", served, planned)
 			})
 		}
 	}

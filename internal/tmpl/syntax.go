@@ -1,37 +1,52 @@
 package tmpl
 
 import (
-	"reflect"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"text/template/parse"
 )
 
-// This file reads templates into programs that eval.go runs: the same language
+// This file reads templates into programs that eval.go executes: the same language
 // as text/template's, in a form that is quick to make and to run, that knows
 // the end of every statement, and whose variables are numbered. It accepts what
 // it is sure of; any other template, faulty ones included, has no program and
 // is left to text/template. Tests and fuzzers compare the two.
 
-// program is a template and the templates that it defines.
+// program is a template and the templates that it defines. Its parts lie in
+// tables and name each other by index: in a process that renders once, memory
+// is what costs most.
 type program struct {
 	text    string
 	dialect *Dialect
 	main    *block
 	defines map[string]*block
-	funcs   map[string]*funcRef // every function named
-	consts  []constant
-	memos   []atomic.Pointer[fieldMemo] // what was last found of each name
-	mutates bool                        // a function changes its arguments
+	mutates bool // a function changes its arguments
+
+	stmts  []stmt
+	bodies []body
+	pipes  []pipe
+	cmds   []cmd
+	words  []operand
+	fields []int32 // names in chains, as indexes in idents
+	idents []string
+	consts []constant
+	funcs  []*funcRef
+	names  []string                    // of templates invoked
+	memos  []atomic.Pointer[fieldMemo] // by ident: what it means for the types met
 }
 
 // block is the body of a template.
 type block struct {
 	name  string
-	list  []stmt
+	list  part
 	slots int // variables that it needs, $ included
 }
+
+// part is a part of a table.
+type part struct{ first, n int32 }
+
+type textSpan struct{ start, end int32 }
 
 type stmtKind uint8
 
@@ -48,78 +63,84 @@ const (
 
 // stmt is a statement: text, or {{...}} up to its {{end}}.
 type stmt struct {
-	kind       stmtKind
-	start, end int // bytes of the text, or of the opening {{...}}
-	pipe       *pipe
-	list, els  []stmt
-	name       string // of the template that stmtTemplate invokes
+	kind     stmtKind
+	textSpan       // the text, or the opening {{...}}
+	pipe     int32 // -1: none
+	more     int32 // if, with, range: index in bodies; template: in names
 }
+
+// body is what stands between {{if}} and {{end}}.
+type body struct{ list, els part }
 
 // pipe is a pipeline.
 type pipe struct {
-	start, end int
-	decl       []int // slots of the variables that it declares or assigns
-	assign     bool
-	cmds       []cmd
+	textSpan
+	cmds   part
+	decl   [2]int32 // slots of the variables that it declares or assigns
+	decls  uint8
+	assign bool
 }
 
-// cmd is a command of a pipeline: a value, or a function and its arguments.
-type cmd struct{ words []operand }
+func (p *pipe) declares() []int32 { return p.decl[:p.decls] }
 
-func (c *cmd) head() *operand  { return &c.words[0] }
-func (c *cmd) args() []operand { return c.words[1:] }
+// cmd is a command of a pipeline: a value, or a function and its arguments, as
+// a part of program.words.
+type cmd part
 
 type operandKind uint8
 
 const (
 	operandDot operandKind = iota
 	operandNil
-	operandConst
-	operandField // .A.B
-	operandVar   // $x.A.B
-	operandFunc
-	operandPipe // (pipeline).A.B
+	operandConst  // ref: index in consts
+	operandString // spelled as it is between quotes
+	operandField  // .A.B
+	operandVar    // $x.A.B; ref: the slot
+	operandFunc   // ref: index in funcs
+	operandPipe   // (pipeline).A.B; ref: index in pipes
 )
 
 type operand struct {
-	kind       operandKind
-	slot       int32 // operandVar: the variable; operandConst: index of program.consts
-	start, end int32
-	fn         *funcRef
-	pipe       *pipe
-	fields     []fieldRef
+	kind   operandKind
+	fields uint8 // how many follow
+	first  int32 // the first of them
+	textSpan
+	ref int32
 }
 
-// fieldRef is one name of a chain; id is its index in program.memos.
-type fieldRef struct {
-	name string
-	id   int
-}
-
-// constant is a literal: a string, boolean or number.
+// constant is a literal that text alone does not give: a string with escapes, a
+// boolean or a number.
 type constant struct {
-	value reflect.Value     // where any type will do
+	value any               // where any type will do
 	num   *parse.NumberNode // nil if it is no number
 }
 
+func (p *program) list(r part) []stmt       { return p.stmts[r.first : r.first+r.n] }
+func (p *program) commands(pi *pipe) []cmd  { return p.cmds[pi.cmds.first : pi.cmds.first+pi.cmds.n] }
+func (p *program) operands(c cmd) []operand { return p.words[c.first : c.first+c.n] }
+
+// str returns a literal string.
+func (p *program) str(o *operand) string { return p.text[o.start+1 : o.end-1] }
+
+// field returns a name of a chain.
+func (p *program) field(i int32) string { return p.idents[p.fields[i]] }
+
 // parseProgram returns the program of a template, or nil where it is not sure.
+// The text must not change.
 func parseProgram(text string, dialect *Dialect) *program {
-	p := &parser{
-		in:      text,
-		program: &program{text: text, dialect: dialect, defines: map[string]*block{}, funcs: map[string]*funcRef{}},
-	}
+	n := strings.Count(text, "{{")
+	p := &parser{in: text, known: make(map[string]int32, 100), program: &program{
+		text: text, dialect: dialect, defines: map[string]*block{},
+		stmts: make([]stmt, 0, 3*n/2), pipes: make([]pipe, 0, n), cmds: make([]cmd, 0, 9*n/8), words: make([]operand, 0, 5*n/2), fields: make([]int32, 0, 2*n),
+	}}
 	main := &block{name: engineName}
 	p.begin(main)
 	list, stop, ok := p.list()
-	if !ok || stop != stopEOF {
+	if !ok || stop != stopEOF || p.defines[engineName] != nil { // or it redefines itself
 		return nil
 	}
-	main.list = list
-	p.program.main = main
-	p.program.memos = make([]atomic.Pointer[fieldMemo], p.names)
-	if p.program.defines[engineName] != nil {
-		return nil // the text redefines itself
-	}
+	main.list, p.main = list, main
+	p.memos = make([]atomic.Pointer[fieldMemo], len(p.idents))
 	return p.program
 }
 
@@ -133,36 +154,13 @@ type parser struct {
 	vars  []string // names of the variables in scope, without $; the index is the slot
 	loops int
 	depth int
-	ended int // where the last right delimiter ended, without blanks trimmed
-	names int // fieldRefs made
+	ended int              // where the last right delimiter ended, without blanks trimmed
+	known map[string]int32 // idents
 
-	// What is being read, innermost last, and room for what has been.
+	// What is being read, innermost last: the tables hold what has been.
 	stmtStack []stmt
-	wordStack []operand
 	cmdStack  []cmd
-	stmts     arena[stmt]
-	words     arena[operand]
-	cmds      arena[cmd]
-	fields    arena[fieldRef]
-	pipes     arena[pipe]
-}
-
-// arena hands out slices from larger pieces of memory.
-type arena[T any] struct{ free []T }
-
-// keep returns a copy of items.
-func (a *arena[T]) keep(items []T) []T {
-	n := len(items)
-	if n == 0 {
-		return nil
-	}
-	if n > len(a.free) {
-		a.free = make([]T, max(n, 64))
-	}
-	kept := a.free[:n:n]
-	copy(kept, items)
-	a.free = a.free[n:]
-	return kept
+	wordStack []operand
 }
 
 const maxNesting = 200
@@ -183,16 +181,22 @@ const (
 
 // list reads statements up to an {{end}} or {{else}} that is not theirs, or to
 // the end of the text.
-func (p *parser) list() ([]stmt, stop, bool) {
+func (p *parser) list() (part, stop, bool) {
 	if p.depth++; p.depth > maxNesting {
-		return nil, 0, false
+		return part{}, 0, false
 	}
 	mark := len(p.stmtStack)
 	s, ok := p.statements()
-	list := p.stmts.keep(p.stmtStack[mark:])
+	list := p.keep(p.stmtStack[mark:])
 	p.stmtStack = p.stmtStack[:mark]
 	p.depth--
 	return list, s, ok
+}
+
+func (p *parser) keep(list []stmt) part {
+	r := part{int32(len(p.stmts)), int32(len(list))}
+	p.stmts = append(p.stmts, list...)
+	return r
 }
 
 func (p *parser) statements() (stop, bool) {
@@ -201,7 +205,8 @@ func (p *parser) statements() (stop, bool) {
 		if p.pos == len(p.in) {
 			return stopEOF, true
 		}
-		st := stmt{start: p.pos}
+		st := stmt{pipe: -1}
+		st.start = int32(p.pos)
 		p.leftDelim()
 		if strings.HasPrefix(p.in[p.pos:], "/*") {
 			if !p.comment() {
@@ -236,7 +241,7 @@ func (p *parser) statements() (stop, bool) {
 			}
 			p.space()
 			ok = p.loops > 0 && p.rightDelim()
-			st.end = p.ended
+			st.end = int32(p.ended)
 		case "block", "nil":
 			return 0, false
 		default:
@@ -244,7 +249,7 @@ func (p *parser) statements() (stop, bool) {
 			st.kind = stmtAction
 			st.pipe, ok = p.pipeline(false)
 			ok = ok && p.rightDelim()
-			st.end = p.ended
+			st.end = int32(p.ended)
 		}
 		if !ok {
 			return 0, false
@@ -266,7 +271,7 @@ func (p *parser) textStmt() {
 		text = strings.TrimRight(text, spaces)
 	}
 	if text != "" {
-		p.stmtStack = append(p.stmtStack, stmt{kind: stmtText, start: p.pos, end: p.pos + len(text)})
+		p.stmtStack = append(p.stmtStack, stmt{kind: stmtText, textSpan: textSpan{int32(p.pos), int32(p.pos + len(text))}, pipe: -1})
 	}
 	p.pos = end
 }
@@ -400,15 +405,17 @@ func (p *parser) branches(st *stmt, word string) (ok bool) {
 	if st.pipe, ok = p.pipeline(st.kind == stmtRange); !ok || !p.rightDelim() {
 		return false
 	}
-	st.end = p.ended
+	st.end, st.more = int32(p.ended), int32(len(p.bodies))
+	p.bodies = append(p.bodies, body{})
 	inner := len(p.vars)
 	if st.kind == stmtRange {
 		p.loops++
 	}
-	var s stop
-	if st.list, s, ok = p.list(); !ok || s == stopEOF {
+	list, s, ok := p.list()
+	if !ok || s == stopEOF {
 		return false
 	}
+	p.bodies[st.more].list = list
 	p.vars = p.vars[:inner]
 	if st.kind == stmtRange {
 		p.loops--
@@ -418,20 +425,22 @@ func (p *parser) branches(st *stmt, word string) (ok bool) {
 	}
 	if p.atRightDelim() {
 		p.rightDelim()
-		st.els, s, ok = p.list()
+		list, s, ok := p.list()
+		p.bodies[st.more].els = list
 		return ok && s == stopEnd
 	}
 	// {{else if}} and {{else with}} share the {{end}}.
-	nested := stmt{start: p.pos}
+	nested := stmt{pipe: -1}
+	nested.start = int32(p.pos)
 	if next := p.word(); next != word || st.kind == stmtRange {
 		return false
 	}
-	p.pos = nested.start
+	p.pos = int(nested.start)
 	if p.depth++; p.depth > maxNesting || !p.control(&nested) {
 		return false
 	}
 	p.depth--
-	st.els = p.stmts.keep([]stmt{nested})
+	p.bodies[st.more].els = p.keep([]stmt{nested})
 	return true
 }
 
@@ -439,46 +448,51 @@ func (p *parser) branches(st *stmt, word string) (ok bool) {
 func (p *parser) template(st *stmt) (ok bool) {
 	st.kind = stmtTemplate
 	p.space()
-	if st.name, ok = p.quoted(); !ok || !p.atTerminator() {
+	name, ok := p.quoted()
+	if !ok || !p.atTerminator() {
 		return false
 	}
+	st.more = int32(len(p.names))
+	p.names = append(p.names, name)
 	p.space()
 	if !p.atRightDelim() {
-		if st.pipe, ok = p.pipeline(false); !ok || st.pipe.decl != nil {
+		if st.pipe, ok = p.pipeline(false); !ok || p.pipes[st.pipe].decls > 0 {
 			return false
 		}
 	}
 	ok = p.rightDelim()
-	st.end = p.ended
+	st.end = int32(p.ended)
 	return ok
 }
 
 // pipeline reads a pipeline of a statement, with what it declares, up to the
 // right delimiter.
-func (p *parser) pipeline(ranges bool) (*pipe, bool) {
-	pi := p.newPipe()
-	names, ok := p.declaration(pi, ranges)
-	if !ok || !p.commands(pi) || !p.atRightDelim() {
-		return nil, false
+func (p *parser) pipeline(ranges bool) (int32, bool) {
+	pi := pipe{textSpan: textSpan{start: int32(p.pos)}}
+	names, ok := p.declaration(&pi, ranges)
+	if !ok || !p.readCommands(&pi) || !p.atRightDelim() {
+		return 0, false
 	}
-	for _, name := range names {
+	for i, name := range names {
+		slot := len(p.vars)
 		if pi.assign {
-			slot := p.slot(name)
-			if slot < 0 {
-				return nil, false
-			}
-			pi.decl = append(pi.decl, slot)
-			continue
+			slot = p.slot(name)
+		} else {
+			p.vars = append(p.vars, name)
+			p.block.slots = max(p.block.slots, len(p.vars))
 		}
-		pi.decl = append(pi.decl, len(p.vars))
-		p.vars = append(p.vars, name)
-		p.block.slots = max(p.block.slots, len(p.vars))
+		if slot < 0 {
+			return 0, false
+		}
+		pi.decl[i] = int32(slot)
+		pi.decls++
 	}
-	return pi, true
+	return p.keepPipe(pi), true
 }
 
-func (p *parser) newPipe() *pipe {
-	return &p.pipes.keep([]pipe{{start: p.pos}})[0]
+func (p *parser) keepPipe(pi pipe) int32 {
+	p.pipes = append(p.pipes, pi)
+	return int32(len(p.pipes) - 1)
 }
 
 // declaration reads "$x :=", "$x =" and, for range, "$x, $y :=", if there.
@@ -519,15 +533,15 @@ func (p *parser) slot(name string) int {
 	return -1
 }
 
-// commands reads commands separated by | up to a delimiter or parenthesis.
-func (p *parser) commands(pi *pipe) bool {
+// readCommands reads commands separated by | up to a delimiter or parenthesis.
+func (p *parser) readCommands(pi *pipe) bool {
 	if p.depth++; p.depth > maxNesting {
 		return false
 	}
 	mark := len(p.cmdStack)
 	for more := true; more; {
 		c, ok := p.command(pi)
-		if !ok || len(p.cmdStack) > mark && c.head().kind <= operandConst {
+		if !ok || len(p.cmdStack) > mark && p.words[c.first].kind <= operandString {
 			return false // or not executable
 		}
 		p.cmdStack = append(p.cmdStack, c)
@@ -536,7 +550,8 @@ func (p *parser) commands(pi *pipe) bool {
 			p.space()
 		}
 	}
-	pi.cmds = p.cmds.keep(p.cmdStack[mark:])
+	pi.cmds = part{int32(len(p.cmds)), int32(len(p.cmdStack) - mark)}
+	p.cmds = append(p.cmds, p.cmdStack[mark:]...)
 	p.cmdStack = p.cmdStack[:mark]
 	p.depth--
 	return true
@@ -551,7 +566,7 @@ func (p *parser) command(pi *pipe) (cmd, bool) {
 			return cmd{}, false
 		}
 		p.wordStack = append(p.wordStack, o)
-		pi.end = int(o.end)
+		pi.end = o.end
 		blank := p.pos < len(p.in) && isSpace(p.in[p.pos])
 		p.space()
 		if p.pos == len(p.in) {
@@ -564,13 +579,14 @@ func (p *parser) command(pi *pipe) (cmd, bool) {
 			return cmd{}, false
 		}
 	}
-	c := cmd{p.words.keep(p.wordStack[mark:])}
+	c := cmd{int32(len(p.words)), int32(len(p.wordStack) - mark)}
+	p.words = append(p.words, p.wordStack[mark:]...)
 	p.wordStack = p.wordStack[:mark]
 	return c, true
 }
 
 func (p *parser) operand() (operand, bool) {
-	o := operand{start: int32(p.pos)}
+	o := operand{textSpan: textSpan{start: int32(p.pos)}}
 	if p.pos == len(p.in) {
 		return o, false
 	}
@@ -579,17 +595,19 @@ func (p *parser) operand() (operand, bool) {
 	case c == '"' || c == '`':
 		var s string
 		s, ok = p.quoted()
-		p.constant(&o, reflect.ValueOf(s), nil)
+		if o.kind = operandString; ok && s != p.in[o.start+1:p.pos-1] {
+			p.constant(&o, s, nil)
+		}
 	case c == '(':
 		o.kind = operandPipe
-		o.pipe, ok = p.parenthesis()
+		o.ref, ok = p.parenthesis()
 		ok = ok && p.chain(&o)
 	case c == '$':
 		p.pos++
 		o.kind = operandVar
 		name := p.word()
-		o.slot = int32(p.slot(name))
-		ok = o.slot >= 0 && p.atTerminator() && p.chain(&o)
+		o.ref = int32(p.slot(name))
+		ok = o.ref >= 0 && p.atTerminator() && p.chain(&o)
 	case c == '.' && p.pos+1 < len(p.in) && isDigit(p.in[p.pos+1]):
 		return o, false
 	case c == '.':
@@ -608,15 +626,15 @@ func (p *parser) operand() (operand, bool) {
 		case "":
 			return o, false
 		case "true", "false":
-			p.constant(&o, reflect.ValueOf(word == "true"), nil)
+			p.constant(&o, word == "true", nil)
 		case "nil":
 			o.kind = operandNil
 		case "block", "break", "continue", "define", "else", "end", "if", "range", "template", "with":
 			return o, false
 		default:
 			o.kind = operandFunc
-			o.fn = p.function(word)
-			ok = o.fn != nil
+			o.ref = p.function(word)
+			ok = o.ref >= 0
 		}
 		ok = ok && p.in[p.pos] != '.'
 	default:
@@ -626,43 +644,52 @@ func (p *parser) operand() (operand, bool) {
 	return o, ok
 }
 
-func (p *parser) constant(o *operand, v reflect.Value, num *parse.NumberNode) {
-	o.kind, o.slot = operandConst, int32(len(p.consts))
+func (p *parser) constant(o *operand, v any, num *parse.NumberNode) {
+	o.kind, o.ref = operandConst, int32(len(p.consts))
 	p.consts = append(p.consts, constant{v, num})
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // parenthesis reads ( pipeline ). It declares nothing.
-func (p *parser) parenthesis() (*pipe, bool) {
+func (p *parser) parenthesis() (int32, bool) {
 	p.pos++
 	p.space()
-	pi := p.newPipe()
-	if !p.commands(pi) || p.in[p.pos] != ')' {
-		return nil, false
+	pi := pipe{textSpan: textSpan{start: int32(p.pos)}}
+	if !p.readCommands(&pi) || p.in[p.pos] != ')' {
+		return 0, false
 	}
 	p.pos++
-	return pi, true
+	return p.keepPipe(pi), true
 }
 
 // chain reads the fields that follow at once: .A.B
 func (p *parser) chain(o *operand) bool {
-	var room [8]fieldRef
-	fields := room[:0]
+	o.first = int32(len(p.fields))
 	for p.pos < len(p.in) && p.in[p.pos] == '.' {
 		p.pos++
-		if p.pos < len(p.in) && isDigit(p.in[p.pos]) {
+		if p.pos < len(p.in) && isDigit(p.in[p.pos]) || o.fields == 255 {
 			return false
 		}
 		name := p.word()
 		if name == "" {
 			return false
 		}
-		fields = append(fields, fieldRef{name, p.names})
-		p.names++
+		p.fields = append(p.fields, p.ident(name))
+		o.fields++
 	}
-	o.fields = p.fields.keep(fields)
 	return true
+}
+
+// ident returns the index of a name.
+func (p *parser) ident(name string) int32 {
+	i, ok := p.known[name]
+	if !ok {
+		i = int32(len(p.idents))
+		p.known[name] = i
+		p.idents = append(p.idents, name)
+	}
+	return i
 }
 
 // number reads decimal numbers; others are left to text/template.
@@ -689,7 +716,7 @@ func (p *parser) number(o *operand) bool {
 		n.IsFloat, n.Float64 = true, f
 		n.Int64, n.IsInt = int64(f), float64(int64(f)) == f
 		n.Uint64, n.IsUint = uint64(f), float64(uint64(f)) == f
-		p.constant(o, reflect.ValueOf(f), n)
+		p.constant(o, f, n)
 	} else {
 		i, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || i == 0 && len(text) > 1 || digits[0] == '0' && i != 0 {
@@ -697,7 +724,7 @@ func (p *parser) number(o *operand) bool {
 		}
 		n.IsInt, n.Int64, n.IsFloat, n.Float64 = true, i, true, float64(i)
 		n.IsUint, n.Uint64 = i >= 0, uint64(i)
-		p.constant(o, reflect.ValueOf(int(i)), n)
+		p.constant(o, int(i), n)
 	}
 	return true
 }

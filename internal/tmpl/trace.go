@@ -131,11 +131,8 @@ func (t *tracer) placeField(from *term, name string) *term {
 	case typ == objectMetaType && name == "Namespace":
 		return &term{op: termInput, input: inputNamespace}
 	case typ.Kind() == reflect.Struct && !custom(typ):
-		info := infoOf(typ)
-		for i := range info.fields {
-			if f := &info.fields[i]; f.name == name {
-				return &term{op: termPlace, place: t.places.child(from.place, f.key, 0), typ: f.typ}
-			}
+		if f := infoOf(typ).named(name); f != nil {
+			return &term{op: termPlace, place: t.places.child(from.place, f.key, 0), typ: f.typ}
 		}
 	}
 	giveUp("method " + name)

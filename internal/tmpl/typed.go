@@ -33,7 +33,7 @@ func conforms(t reflect.Type, n *source.Node, needs *need) bool {
 		}
 		info := infoOf(t)
 		for _, f := range n.Fields() {
-			if i, ok := info.byKey[f.Key]; ok && !conforms(info.fields[i].typ, f.Value, needs.field(info.fields[i].name)) {
+			if field := info.keyed(f.Key); field != nil && !conforms(field.typ, f.Value, needs.field(field.name)) {
 				return false
 			}
 		}
