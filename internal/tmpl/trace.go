@@ -89,10 +89,10 @@ func (t *tracer) field(from *term, name string, got reflect.Value) *term {
 			return &term{op: termPlace, place: t.places.child(&t.places.root, "metadata", 0), typ: got.Type()}
 		case "Spec":
 			return &term{op: termPlace, place: t.places.child(&t.places.root, "spec", 0), typ: got.Type()}
-		case "clone", "SetPod":
-			giveUp("method of the data")
+		case "ProxyConfig", "MeshConfig", "Values", "Revision", "NativeSidecars", "ProxyImage", "ProxyInitImage", "ProxyUID", "ProxyGID",
+			"InboundTrafficPolicyMode", "CompliancePolicy", "EstimatedConcurrency":
+			return nil // of the installation, not of the pod
 		}
-		return nil // of the installation, not of the pod
 	case termType:
 		switch name {
 		case "Kind":
