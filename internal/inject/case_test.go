@@ -375,3 +375,26 @@ func applied(t testing.TB, n *source.Node, patch []byte) *source.Node {
 	}
 	return parse(t, string(out))
 }
+
+// What came from a template can be told: its nodes point into the rendering.
+func TestExplainKeepsRenderings(t *testing.T) {
+	c := loadCases(t)["plain"]
+	r := c.request(t)
+	e := c.engine(t, inject.Options{})
+	if res := e.Run(r); res.Renderings != nil {
+		t.Error("renderings are kept although nobody asked")
+	}
+	r.Explain = true
+	res := e.Run(r)
+	if len(res.Renderings) != 1 || res.Renderings[0].Template != "sidecar" || res.Renderings[0].Recorder == nil {
+		t.Fatalf("renderings: %+v", res.Renderings)
+	}
+	containers := res.Pod.Get("spec", "containers").Items()
+	text := res.Renderings[0].Text
+	if got := containers[1].Get("image").Span().Text; got != text {
+		t.Error("the sidecar's image does not come from the rendering")
+	}
+	if got := containers[0].Get("image").Span().Text; got == text || got == nil {
+		t.Error("the application's image does not come from the input")
+	}
+}

@@ -1,7 +1,8 @@
 package inject
 
 import (
-	"sort"
+	"maps"
+	"slices"
 
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 
@@ -89,12 +90,7 @@ func setClusterEnv(f *finishing, pod *source.Node) *source.Node {
 			items = append(items, v)
 		}
 	}
-	names := make([]string, 0, len(f.env))
-	for name := range f.env {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(f.env)) {
 		items = append(items, newVariable(name, f.env[name]))
 	}
 	return withContainer(pod, at, proxy.With("env", env.WithItems(items...)))
@@ -108,20 +104,12 @@ func setMetadata(f *finishing, pod *source.Node) *source.Node {
 	}
 	s := statusOf(f.templates, f.request.Revision)
 	s.keptVolumes, s.keptPullSecrets = f.keptVolumes, f.keptPullSecrets
-	pod = withAnnotation(pod, annot.SidecarStatus, f.engine.gen.status(s))
+	pairs := []string{annot.SidecarStatus, f.engine.gen.status(s)}
 	injected := f.engine.config.InjectedAnnotations
-	if len(injected) == 0 {
-		return pod
+	for _, name := range slices.Sorted(maps.Keys(injected)) {
+		pairs = append(pairs, name, injected[name])
 	}
-	names := make([]string, 0, len(injected))
-	for name := range injected {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		pod = withAnnotation(pod, name, injected[name])
-	}
-	return pod
+	return withAnnotations(pod, pairs...)
 }
 
 // orderContainers puts the containers of the mesh where they work.

@@ -6,6 +6,7 @@ import (
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/kube"
 	"github.com/ingraft/ingraft/internal/source"
+	"github.com/ingraft/ingraft/internal/tmpl"
 )
 
 // Door says which way a request came in. Policy, selectors and namespace
@@ -52,7 +53,7 @@ type Request struct {
 	Getenv func(string) string
 	// Now is the time that template functions see.
 	Now time.Time
-	// Explain turns the recorder on: Result.Origins is filled.
+	// Explain asks for Result.Renderings.
 	Explain bool
 }
 
@@ -113,5 +114,22 @@ type Result struct {
 	// configuration; if one is an error, nothing was injected.
 	Diagnostics diag.List
 
+	// Renderings tell, where Request.Explain asks for it, what each template
+	// made, in order. A node of Pod that came from a template points into the
+	// text of that rendering, and its Recorder leads from there to the part of
+	// the template.
+	Renderings []Rendering
+
 	request *source.Node // Request.Pod
+}
+
+// Rendering is what one template made of a pod.
+type Rendering struct {
+	// Template is the template's name in the configuration.
+	Template string
+	// Text is the output, and Overlay what it says; nil where it is empty.
+	Text    *source.Text
+	Overlay *source.Node
+	// Recorder knows which part of the template wrote which part of Text.
+	Recorder *tmpl.Recorder
 }

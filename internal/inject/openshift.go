@@ -16,6 +16,9 @@ import (
 func proxyIDs(namespace *source.Node) (uid, gid int64) {
 	uid, gid = defaultProxyID, defaultProxyID
 	annotations := namespace.Get("metadata", "annotations")
+	if annotations.Len() == 0 {
+		return uid, gid
+	}
 	users := annotations.Get(annot.OpenShiftUIDRange).Scalar()
 	if _, last, ok := parseIDRange(users); ok {
 		uid = last

@@ -34,6 +34,30 @@ func withAnnotation(pod *source.Node, name, value string) *source.Node {
 	return withText(pod, value, "metadata", "annotations", name)
 }
 
+// withAnnotations sets several annotations: a name, its value, and so on.
+func withAnnotations(pod *source.Node, pairs ...string) *source.Node {
+	meta := pod.Get("metadata")
+	old := meta.Get("annotations")
+	fields := append(make([]source.Field, 0, old.Len()+len(pairs)/2), old.Fields()...)
+	changed := false
+next:
+	for p := 0; p < len(pairs); p += 2 {
+		for i := range fields {
+			if fields[i].Key == pairs[p] {
+				if v := fields[i].Value; v.Kind() != source.String || v.Str() != pairs[p+1] {
+					fields[i].Value, changed = source.NewString(pairs[p+1]), true
+				}
+				continue next
+			}
+		}
+		fields, changed = append(fields, source.F(pairs[p], source.NewString(pairs[p+1]))), true
+	}
+	if !changed {
+		return pod
+	}
+	return pod.With("metadata", meta.With("annotations", old.WithFields(fields...)))
+}
+
 // withText sets a string, and leaves the pod as it is where that string is
 // there already.
 func withText(pod *source.Node, value string, path ...string) *source.Node {

@@ -119,9 +119,10 @@ func mergePrometheus(f *finishing, pod *source.Node) *source.Node {
 		name := saneName(key)
 		return name != "" && name != saneSecurePort && key != annot.PrometheusPort && key != annot.PrometheusPath && key != annot.PrometheusScrape
 	})
-	pod = withAnnotation(pod, annot.PrometheusPath, mergedMetricsPath)
-	pod = withAnnotation(pod, annot.PrometheusPort, s.statusPortText)
-	return withAnnotation(pod, annot.PrometheusScrape, "true")
+	return withAnnotations(pod,
+		annot.PrometheusPath, mergedMetricsPath,
+		annot.PrometheusPort, s.statusPortText,
+		annot.PrometheusScrape, "true")
 }
 
 func mergesMetrics(s *settings, pod *source.Node) bool {

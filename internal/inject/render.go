@@ -200,13 +200,21 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 		if data.ObjectMeta.Namespace == "" {
 			data.ObjectMeta.Namespace = in.request.NamespaceName
 		}
-		out, bad := t.Render(&data, in.env(), nil)
+		var rec *tmpl.Recorder
+		if in.request.Explain {
+			rec = &tmpl.Recorder{}
+		}
+		out, bad := t.Render(&data, in.env(), rec)
 		if bad != nil {
 			return nil, in.culprit(t, bad)
 		}
-		root, bad := in.read(t, &data, out)
+		text := source.NewText("", out)
+		root, bad := in.read(t, &data, text)
 		if bad != nil {
 			return nil, bad
+		}
+		if rec != nil {
+			in.renderings = append(in.renderings, Rendering{t.Name(), text, root, rec})
 		}
 		overlays = append(overlays, in.overlay(t, root))
 	}
@@ -253,8 +261,8 @@ func (in *injection) culprit(t *tmpl.Template, bad *diag.Diagnostic) *diag.Diagn
 
 // read parses what a template made, and checks that it is part of a pod and
 // that no text of the pod's has changed its shape.
-func (in *injection) read(t *tmpl.Template, data *tmpl.Data, out []byte) (*source.Node, *diag.Diagnostic) {
-	doc, err := source.Parse(source.NewText("", out))
+func (in *injection) read(t *tmpl.Template, data *tmpl.Data, text *source.Text) (*source.Node, *diag.Diagnostic) {
+	doc, err := source.Parse(text)
 	var root *source.Node
 	failure, at := "", -1
 	switch {
@@ -280,7 +288,7 @@ func (in *injection) read(t *tmpl.Template, data *tmpl.Data, out []byte) (*sourc
 		return nil, bad
 	}
 	if failure != "" {
-		line := renderedLine(out, at)
+		line := renderedLine(text.Data, at)
 		if bad := t.Unset(line, data); bad != nil {
 			return nil, bad
 		}

@@ -9,8 +9,9 @@ import (
 // injection is one run of the engine on a pod.
 type injection struct {
 	finishing
-	was    earlier
-	native bool
+	was        earlier
+	native     bool
+	renderings []Rendering
 }
 
 // Run decides on a request, and injects where the decision says so. The
@@ -33,6 +34,7 @@ func (e *Engine) Run(r *Request) *Result {
 		res.Diagnostics = append(res.Diagnostics, advise(&in)...)
 	}
 	pod := in.run()
+	res.Renderings = in.renderings
 	if pod != nil && !res.Diagnostics.HasErrors() {
 		res.Pod = pod
 	}
