@@ -47,7 +47,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	temp := t.TempDir()
 	cmd := exec.Command(binary(t), "kube-inject", "-f", "-", "-o", filepath.Join(temp, "out.yaml"))
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "KUBECONFIG="+os.DevNull, "GOMEMLIMIT=off", "GOGC=100")
-	const size = 32 << 20
+	const size = 20 << 20
 	cmd.Stdin = struct{ io.Reader }{&stream{size}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -60,7 +60,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if kilobytes > 1<<30 {
 		kilobytes /= 1024
 	}
-	if kilobytes > 72<<10 {
+	if kilobytes > 60<<10 {
 		t.Errorf("%d MiB of memory for a stream of %d MiB", kilobytes>>10, size>>20)
 	}
 	left, err := os.ReadDir(temp)

@@ -1,7 +1,9 @@
 package arch
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -62,4 +64,30 @@ func goList(t *testing.T, args ...string) []string {
 
 func within(path, root string) bool {
 	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
+}
+
+// Every dependency that go.mod states directly has its line of why.
+func TestDependenciesAreExplained(t *testing.T) {
+	root := filepath.Join("..", "..")
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	why, err := os.ReadFile(filepath.Join(root, "docs", "decisions", "001-dependencies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := 0
+	for line := range strings.Lines(string(mod)) {
+		f := strings.Fields(line)
+		if len(f) == 2 && strings.HasPrefix(f[1], "v") {
+			direct++
+			if !strings.Contains(string(why), f[0]) {
+				t.Errorf("docs/decisions/001-dependencies.md does not say why %s is a dependency", f[0])
+			}
+		}
+	}
+	if direct == 0 {
+		t.Error("no dependency was found in go.mod")
+	}
 }
