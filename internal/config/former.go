@@ -80,8 +80,12 @@ func meshRulesOf(r release.Release) meshRules {
 		rules.defaults = defaults0_8
 	case r.Before(release.V(1, 6)):
 		rules.defaults = defaults1_1
-	case r.Before(release.V(1, 20)):
+	case r.Before(release.V(1, 7)):
 		rules.defaults = defaults1_6
+	case r.Before(release.V(1, 8)):
+		rules.defaults = defaults1_7
+	case r.Before(release.V(1, 20)):
+		rules.defaults = defaults1_8
 	case r.Before(release.V(1, 22)):
 		rules.defaults = defaults1_20
 	}
@@ -90,16 +94,29 @@ func meshRulesOf(r release.Release) meshRules {
 	return rules
 }
 
-// defaults1_20: spans went to Zipkin by default.
+// defaults1_20: spans went to Zipkin.
 func defaults1_20(m *Mesh) {
 	m.Config.DefaultConfig.Tracing = zipkin("zipkin.istio-system:9411")
 }
 
-// defaults1_6: the proxy had two worker threads by default.
-func defaults1_6(m *Mesh) {
+// defaults1_8: the proxy had two worker threads.
+func defaults1_8(m *Mesh) {
 	defaults1_20(m)
 	m.Config.DefaultConfig.Concurrency = wrapperspb.Int32(2)
 	m.Former.Proxy.ParentShutdownDuration = durationpb.New(time.Minute)
+}
+
+// defaults1_7: every proxy got its certificates from a socket.
+func defaults1_7(m *Mesh) {
+	defaults1_8(m)
+	m.Former.Mesh.SdsUdsPath = "unix:./etc/istio/proxy/SDS"
+}
+
+// defaults1_6: nothing was drained at the end.
+func defaults1_6(m *Mesh) {
+	defaults1_7(m)
+	m.Config.DefaultConfig.TerminationDrainDuration = nil
+	m.Config.DefaultConfig.ControlPlaneAuthPolicy = meshv1alpha1.AuthenticationPolicy_NONE
 }
 
 // defaults1_1: the control plane was pilot, and its certificates were files.

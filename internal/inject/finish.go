@@ -96,8 +96,7 @@ func setClusterEnv(f *finishing, pod *source.Node) *source.Node {
 	return withContainer(pod, at, proxy.With("env", env.WithItems(items...)))
 }
 
-// setMetadata writes the network label, the status annotation and the
-// annotations that the configuration adds to every pod.
+// setMetadata writes the network label and the annotations of injection.
 func setMetadata(f *finishing, pod *source.Node) *source.Node {
 	if network, ok := f.env[envNetwork]; ok {
 		pod = withText(pod, network, "metadata", "labels", annot.TopologyNetwork)

@@ -22,13 +22,14 @@ func gen1_20() Generation {
 
 func gen1_21() Generation {
 	g := gen1_20()
-	g.owner = ownerUntil21
+	g.owner.podItself = false
 	return g
 }
 
 func gen1_22() Generation {
 	g := gen1_21()
-	g.owner, g.former = nil, nil
+	g.owner = ownerRules{newest: true}
+	g.former = nil
 	return g
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/ingraft/ingraft/internal/annot"
 	"github.com/ingraft/ingraft/internal/config"
 	"github.com/ingraft/ingraft/internal/diag"
-	"github.com/ingraft/ingraft/internal/kube"
 	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 	"github.com/ingraft/ingraft/internal/tmpl"
@@ -40,9 +39,11 @@ func gen1_9() Generation {
 		proxyImage: imageOfMessage,
 		former:     formerOverlay,
 		native:     func(*Request) bool { return false },
-		owner:      ownerUntil20,
+		owner:      ownerRules{podItself: true, cronDigits: 10, cronVersion: "batch/v1beta1"},
 		apply:      applyOverlays,
-		accepts:    isPartOfPod,
+		judge:      judgeOverlay,
+		misfit:     "is no part of a pod: ",
+		proxyEnv:   (*Engine).proxyEnv,
 		prepare:    withoutRestartPolicy,
 		alignUser:  keepUser,
 		probes:     probeRules{hooks: hooks[:3], handlers: []string{"httpGet"}, lists: []string{listContainers}},
@@ -53,6 +54,7 @@ func gen1_9() Generation {
 func gen1_10() Generation {
 	g := gen1_9()
 	g.mergeProxy = mergedProxyConfig
+	g.owner.cronDigits = 8
 	return g
 }
 
@@ -71,6 +73,7 @@ func gen1_12() Generation {
 	}
 	g.probes.handlers = []string{"httpGet", "tcpSocket"}
 	g.probes.tcpSwitch = "REWRITE_TCP_PROBES"
+	g.owner.configs = true
 	return g
 }
 
@@ -283,33 +286,6 @@ func wholeCPUs(n *source.Node) (int, bool) {
 		return 0, false
 	}
 	return int(math.Ceil(float64(q.MilliValue()) / 1000)), true
-}
-
-// ownerUntil20 is ownerUntil21, but the command line takes a bare pod for its
-// own workload.
-func ownerUntil20(door Door, pod *source.Node, owner kube.Ref) kube.Ref {
-	if door == CommandLine {
-		meta := pod.Get("metadata")
-		return kube.Ref{APIVersion: "v1", Kind: "Pod", Namespace: meta.Get("namespace").Scalar(), Name: meta.Get("name").Scalar()}
-	}
-	return ownerUntil21(door, pod, owner)
-}
-
-// ownerUntil21 undoes what release 1.22 brought: Argo's Rollouts, and CronJobs
-// of batch/v1.
-func ownerUntil21(_ Door, pod *source.Node, owner kube.Ref) kube.Ref {
-	switch owner.Kind {
-	case "CronJob":
-		owner.APIVersion = "batch/v1beta1"
-	case "Rollout":
-		for _, ref := range pod.Get("metadata", "ownerReferences").Items() {
-			if ref.Get("controller").IsTrue() {
-				owner.APIVersion, owner.Kind, owner.Name = ref.Get("apiVersion").Scalar(), ref.Get("kind").Scalar(), ref.Get("name").Scalar()
-				break
-			}
-		}
-	}
-	return owner
 }
 
 // withoutRestartPolicy takes restartPolicy from containers: templates wrote it

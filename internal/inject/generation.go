@@ -32,12 +32,14 @@ type Generation struct {
 	// native tells whether the proxy is to be a native sidecar, where the pod
 	// does not say.
 	native func(*Request) bool
-	// owner corrects what kube.OwnerOf tells of a bare pod.
-	owner func(door Door, pod *source.Node, owner kube.Ref) kube.Ref
+	// owner tells the workload of a bare pod.
+	owner ownerRules
 	// apply makes a pod of the user's one and of what the templates render.
 	apply func(in *injection, pod *source.Node) (*source.Node, diag.List)
-	// accepts tells whether what a template rendered can be applied.
-	accepts func(*source.Node) bool
+	// judge tells what keeps a rendering from being applied; its errors follow
+	// the word misfit.
+	judge  func(*source.Node) diag.List
+	misfit string
 	// prepare cleans what a template rendered of fields that the pods of the
 	// release did not have.
 	prepare func(*source.Node) *source.Node
@@ -45,6 +47,10 @@ type Generation struct {
 	knowsOpenShift bool
 	// alignUser makes redirection know the user of the user's own sidecar.
 	alignUser func(*finishing, *source.Node) *source.Node
+	// specSteps append what the template rendered, by door.
+	specSteps [2][]specStep
+	// proxyEnv returns the variables that are set on every proxy.
+	proxyEnv func(*Engine, *Request) map[string]string
 	// probes says which probes go to the agent.
 	probes probeRules
 	// status writes the status annotation.
@@ -57,6 +63,15 @@ var generations = [...]struct {
 	since release.Release
 	make  func() Generation
 }{
+	{release.V(0, 8), gen0_8},
+	{release.V(1, 1), gen1_1},
+	{release.V(1, 2), gen1_2},
+	{release.V(1, 3), gen1_3},
+	{release.V(1, 4), gen1_4},
+	{release.V(1, 5), gen1_5},
+	{release.V(1, 6), gen1_6},
+	{release.V(1, 7), gen1_7},
+	{release.V(1, 8), gen1_8},
 	{release.V(1, 9), gen1_9},
 	{release.V(1, 10), gen1_10},
 	{release.V(1, 11), gen1_11},
@@ -141,9 +156,5 @@ func (e *Engine) Release() release.Release { return e.gen.release }
 // OwnerOf tells which workload a bare pod belongs to, as the engine's release
 // does.
 func (e *Engine) OwnerOf(door Door, pod *source.Node) kube.Ref {
-	owner := kube.OwnerOf(pod)
-	if e.gen.owner == nil {
-		return owner
-	}
-	return e.gen.owner(door, pod, owner)
+	return e.gen.owner.of(door, pod)
 }

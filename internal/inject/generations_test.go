@@ -18,7 +18,10 @@ import (
 const legacyDir = "../../../shared/legacy"
 
 // tags are the releases with recorded results.
-var tags = []string{"1.9.9", "1.14.5", "1.20.8", "1.25.3", "1.28.10", "1.30.3", "1.31.0-rc.0"}
+var tags = []string{
+	"0.8.0", "1.0.9", "1.1.17", "1.2.10", "1.4.10", "1.6.14", "1.8.5",
+	"1.9.9", "1.14.5", "1.20.8", "1.25.3", "1.28.10", "1.30.3", "1.31.0-rc.0",
+}
 
 // deliberate lists the cases that differ on purpose, by name and the release
 // since when they do; docs/differences.md says why.
@@ -26,10 +29,13 @@ var deliberate = map[string]struct {
 	since release.Release
 	why   string
 }{
-	"golden-cronjob":       {release.V(1, 9), "metadata of a CronJob's pod is that of the pod template"},
-	"golden-merge-probers": {release.V(1, 25), "a classic sidecar injected before is no override of a native one"},
-	"webhook-probes":       {release.V(1, 9), "a probe on an excluded port is left alone (I-30)"},
-	"golden-sidecar-spire": {release.V(1, 30), "one istio-proxy container where a custom template adds to a native sidecar"},
+	"golden-cronjob":              {release.Oldest, "metadata of a CronJob's pod is that of the pod template"},
+	"default-cronjob":             {release.Oldest, "metadata of a CronJob's pod is that of the pod template"},
+	"webhook-http_probe_rewrite":  {release.Oldest, "the release's patch cannot be applied: it counts containers as they were before some were removed"},
+	"webhook-https_probe_rewrite": {release.Oldest, "the release's patch cannot be applied: it counts containers as they were before some were removed"},
+	"golden-merge-probers":        {release.V(1, 25), "a classic sidecar injected before is no override of a native one"},
+	"webhook-probes":              {release.V(1, 9), "a probe on an excluded port is left alone (I-30)"},
+	"golden-sidecar-spire":        {release.V(1, 30), "one istio-proxy container where a custom template adds to a native sidecar"},
 }
 
 // TestReleases runs the recorded cases of every release as that release.
@@ -71,9 +77,6 @@ func (c *legacyCase) diff(t *testing.T, dir string) string {
 		return ""
 	}
 	want := wantLegacy(t, dir, c)
-	if len(got) != len(want) {
-		t.Fatalf("%d pods, want %d", len(got), len(want))
-	}
 	return cmp.Diff(want, got, cmpopts.EquateEmpty())
 }
 

@@ -44,17 +44,17 @@ func (l *lazyTemplate) parse() *diag.Diagnostic {
 		case l.reference:
 			l.t = l.t.Reference()
 		default:
-			l.plans = tmpl.NewPlanner(l.t, l.gen.accepts)
+			l.plans = tmpl.NewPlanner(l.t, func(root *source.Node) bool {
+				findings := l.gen.judge(root)
+				return !findings.HasErrors()
+			})
 		}
 	})
 	return l.bad
 }
 
-// isPartOfPod tells whether an overlay can be merged into a pod.
-func isPartOfPod(overlay *source.Node) bool {
-	findings := strictly.Check(overlay, kube.TypePod)
-	return !findings.HasErrors()
-}
+// judgeOverlay tells what keeps an overlay from being merged into a pod.
+func judgeOverlay(overlay *source.Node) diag.List { return strictly.Check(overlay, kube.TypePod) }
 
 func newTemplates(cfg *config.Injection, gen *Generation, reference bool) templates {
 	var ts templates
@@ -275,10 +275,10 @@ func (in *injection) read(t *tmpl.Template, data *tmpl.Data, text *source.Text) 
 	case doc.Root.Kind() != source.Map && !doc.Root.IsNull():
 		failure = "is no object"
 	default:
-		if findings := strictly.Check(doc.Root, kube.TypePod); findings.HasErrors() {
-			failure = "is no part of a pod: " + findings[0].Message
-			if findings[0].Span.IsValid() {
-				at = findings[0].Span.Start
+		if bad := firstError(in.engine.gen.judge(doc.Root)); bad != nil {
+			failure = in.engine.gen.misfit + bad.Message
+			if bad.Span.IsValid() {
+				at = bad.Span.Start
 			}
 		} else {
 			root = doc.Root
@@ -302,6 +302,15 @@ func (in *injection) read(t *tmpl.Template, data *tmpl.Data, text *source.Text) 
 		}
 	}
 	return root, nil
+}
+
+func firstError(findings diag.List) *diag.Diagnostic {
+	for _, d := range findings {
+		if d.Severity == diag.Error {
+			return d
+		}
+	}
+	return nil
 }
 
 // renderedLine returns the line of a rendering that holds the byte at an

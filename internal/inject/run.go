@@ -24,7 +24,7 @@ func (e *Engine) Run(r *Request) *Result {
 	}
 	res.Diagnostics = append(res.Diagnostics, res.Decision.Diagnostics...)
 	in := injection{native: e.gen.native(r)}
-	in.finishing = finishing{engine: e, request: r, was: &in.was, findings: &res.Diagnostics, env: e.proxyEnv(r)}
+	in.finishing = finishing{engine: e, request: r, was: &in.was, findings: &res.Diagnostics, env: e.gen.proxyEnv(e, r)}
 	if res.Decision.Verdict == Skip {
 		res.Diagnostics = append(res.Diagnostics, adviseContradictions(&in)...)
 		res.Diagnostics = append(res.Diagnostics, advisePlaceholder(&in, r.Pod)...)

@@ -36,6 +36,7 @@ func (r *run) formerProxyJSON(p *meshv1alpha1.ProxyConfig) string {
 	former := r.data.formerOrNone().Config.Proxy
 	if rel := r.template.dialect.release; !rel.Before(release.V(1, 6)) {
 		p, former = withoutFormerDefaults(p, former, rel)
+		former.ConnectTimeout = nil // gone
 	}
 	js, err := config.AppendProtoJSON(nil, p)
 	if err != nil {
@@ -100,6 +101,9 @@ func withoutFormerDefaults(p *meshv1alpha1.ProxyConfig, former config.FormerProx
 	}
 	if rel.Before(release.V(1, 7)) { // nobody left these out yet
 		c.ControlPlaneAuthPolicy, c.TerminationDrainDuration = p.ControlPlaneAuthPolicy, p.TerminationDrainDuration
+		if c.Concurrency.GetValue() == 0 {
+			c.Concurrency = nil // a plain number: 0 is none
+		}
 	}
 	if len(c.ProxyMetadata) == 0 {
 		c.ProxyMetadata = nil
