@@ -189,43 +189,44 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 	seen := seenByTemplates(in.user, &in.was)
 	overlays := make([]overlay, 0, len(list))
 	for _, l := range list {
-		t, data := l.t, in.data()
-		if root, ok := in.planned(l, &data, seen); ok {
-			overlays = append(overlays, in.overlay(t, root))
-			continue
-		}
-		if bad := data.SetPod(seen, t.Needs()); bad != nil {
-			return nil, bad
-		}
-		if data.ObjectMeta.Namespace == "" {
-			data.ObjectMeta.Namespace = in.request.NamespaceName
-		}
-		var rec *tmpl.Recorder
-		if in.request.Explain {
-			rec = &tmpl.Recorder{}
-		}
-		out, bad := t.Render(&data, in.env(), rec)
-		if bad != nil {
-			return nil, in.culprit(t, bad)
-		}
-		text := source.NewText("", out)
-		root, bad := in.read(t, &data, text)
+		root, bad := in.renderOne(l, seen)
 		if bad != nil {
 			return nil, bad
 		}
-		if rec != nil {
-			in.renderings = append(in.renderings, Rendering{t.Name(), text, root, rec})
+		if prepare := in.engine.gen.prepare; prepare != nil {
+			root = prepare(root)
 		}
-		overlays = append(overlays, in.overlay(t, root))
+		overlays = append(overlays, overlay{l.name, root})
 	}
 	return overlays, nil
 }
 
-func (in *injection) overlay(t *tmpl.Template, root *source.Node) overlay {
-	if prepare := in.engine.gen.prepare; prepare != nil {
-		root = prepare(root)
+// renderOne returns what a template makes of a pod.
+func (in *injection) renderOne(l *lazyTemplate, seen *source.Node) (*source.Node, *diag.Diagnostic) {
+	t, data := l.t, in.data()
+	if root, ok := in.planned(l, &data, seen); ok {
+		return root, nil
 	}
-	return overlay{t.Name(), root}
+	if bad := data.SetPod(seen, t.Needs()); bad != nil {
+		return nil, bad
+	}
+	if data.ObjectMeta.Namespace == "" {
+		data.ObjectMeta.Namespace = in.request.NamespaceName
+	}
+	var rec *tmpl.Recorder
+	if in.request.Explain {
+		rec = &tmpl.Recorder{}
+	}
+	out, bad := t.Render(&data, in.env(), rec)
+	if bad != nil {
+		return nil, in.culprit(t, bad)
+	}
+	text := source.NewText("", out)
+	root, bad := in.read(t, &data, text)
+	if bad == nil && rec != nil {
+		in.renderings = append(in.renderings, Rendering{t.Name(), text, root, rec})
+	}
+	return root, bad
 }
 
 // planned returns the overlay of a template that is known well enough not to be

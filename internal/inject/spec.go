@@ -174,25 +174,6 @@ func pruned(n *source.Node, typ kube.Type) *source.Node {
 	return n
 }
 
-// renderOne makes what a template makes of a pod.
-func (in *injection) renderOne(l *lazyTemplate, seen *source.Node) (*source.Node, *diag.Diagnostic) {
-	t, data := l.t, in.data()
-	if root, ok := in.planned(l, &data, seen); ok {
-		return root, nil
-	}
-	if bad := data.SetPod(seen, t.Needs()); bad != nil {
-		return nil, bad
-	}
-	if data.ObjectMeta.Namespace == "" {
-		data.ObjectMeta.Namespace = in.request.NamespaceName
-	}
-	out, bad := t.Render(&data, in.env(), nil)
-	if bad != nil {
-		return nil, in.culprit(t, bad)
-	}
-	return in.read(t, &data, out)
-}
-
 // Steps that look at the spec.
 
 // setConcurrency gives the proxy as many worker threads as it has CPUs, where
