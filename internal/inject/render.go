@@ -290,7 +290,7 @@ func (in *injection) read(t *tmpl.Template, data *tmpl.Data, text *source.Text) 
 	}
 	if failure != "" {
 		line := renderedLine(text.Data, at)
-		if bad := t.Unset(line, data); bad != nil {
+		if bad := t.Unset(at, data, in.env()); bad != nil {
 			return nil, bad
 		}
 		where := ""

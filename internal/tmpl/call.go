@@ -149,6 +149,9 @@ func (m *machine) call(f *frame, dot val, fn *funcRef, args []operand, final *va
 	if final != nil {
 		in = append(in, *final)
 	}
+	if m.watch != nil {
+		m.watch.about(in)
+	}
 	got := m.builtin(fn.builtin, in)
 	out := val{v: got}
 	if m.watch != nil {
@@ -162,24 +165,24 @@ func (m *machine) andOr(f *frame, dot val, or bool, args []operand, final *val) 
 	if len(args) == 0 && final == nil {
 		giveUp("no arguments")
 	}
-	var v val
+	var looked []val // of interest to an observer only
+	got := final
 	for i := range args {
-		v = m.argument(f, dot, &args[i], reflectValueType)
-		last := i == len(args)-1 && final == nil
-		if last {
-			return v // true or not, it is the result
-		}
-		if m.truth(v) == or {
-			if m.watch != nil {
-				m.watch.leave()
-			}
-			return v
+		v := m.argument(f, dot, &args[i], reflectValueType)
+		got = &v
+		// The last one is the result, whether it is true or not.
+		if i == len(args)-1 && final == nil || m.truth(v) == or {
+			break
 		}
 		if m.watch != nil {
-			m.watch.leave()
+			looked = append(looked, v)
 		}
+		got = final
 	}
-	return *final
+	if m.watch != nil {
+		return m.watch.picked(looked, *got)
+	}
+	return *got
 }
 
 func (m *machine) builtin(fn builtin, in []val) reflect.Value {
@@ -189,11 +192,7 @@ func (m *machine) builtin(fn builtin, in []val) reflect.Value {
 	switch fn {
 	case fnNot:
 		one(in, 1)
-		yes := m.truth(in[0])
-		if m.watch != nil {
-			m.watch.leave()
-		}
-		return reflect.ValueOf(!yes)
+		return reflect.ValueOf(!m.truth(in[0]))
 	case fnLen:
 		one(in, 1)
 		v, isNil := indirect(in[0].v)
@@ -241,11 +240,21 @@ func annotationOf(in []val) reflect.Value {
 	if !in[0].v.CanAddr() {
 		giveUp("metadata in a copy")
 	}
-	meta := in[0].v.Addr().Interface().(*metav1.ObjectMeta)
-	if v, ok := meta.Annotations[in[1].v.String()]; ok {
+	if v, ok := annotationsOf(in[0].v)[in[1].v.String()]; ok {
 		return reflect.ValueOf(v)
 	}
 	return reflect.ValueOf(sprint(in[2].v))
+}
+
+func annotationsOf(meta reflect.Value) map[string]string {
+	return meta.Addr().Interface().(*metav1.ObjectMeta).Annotations
+}
+
+// hasAnnotation tells whether the function annotation found what it was asked
+// for.
+func hasAnnotation(in []val) bool {
+	_, ok := annotationsOf(in[0].v)[in[1].v.String()]
+	return ok
 }
 
 // sprint is fmt.Sprint of an argument of type any.
@@ -529,14 +538,15 @@ func (m *machine) apply(f *frame, dot val, fn *funcRef, args []operand, final *v
 	if final != nil {
 		in[n-1] = val{assignable(final.v, param(n-1)), final.t}
 	}
-	got := invoke(fn, in, fixed)
 	if m.watch == nil {
-		return val{v: got}
+		return val{v: invoke(fn, in, fixed)}
 	}
+	all := in
 	if recv != nil {
-		in = append([]val{*recv}, in...)
+		all = append([]val{*recv}, in...)
 	}
-	return m.watch.call(fn, in, got)
+	m.watch.about(all)
+	return m.watch.call(fn, all, invoke(fn, in, fixed))
 }
 
 // invoke calls a function. Reflection's own Call is slow, slower still the

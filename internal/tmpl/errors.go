@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ import (
 const valuesFix = "the pod is not at fault: set it in the values document, or give the values that belong to this injection configuration"
 
 // renderError makes a diagnostic of an error of text/template.
-func (r *reference) renderError(err error, data *Data) *diag.Diagnostic {
+func (r *reference) renderError(err error, data *Data, env Env) *diag.Diagnostic {
 	t := r.template
 	node, pos, message := r.locate(err)
 	span := t.spanOf(node, pos)
@@ -28,9 +29,8 @@ func (r *reference) renderError(err error, data *Data) *diag.Diagnostic {
 	case errors.As(err, &limit):
 		return t.diagnose(CodeLimit, span, limit.Error(), "")
 	}
-	if missing := r.missingValues(pos, data); len(missing) > 0 {
-		return t.diagnose(CodeValues, span, message+"; values: "+strings.Join(missing, " and ")+" is not set",
-			valuesFix)
+	if missing := t.missingValues(pos, data, env, r); len(missing) > 0 {
+		return t.diagnose(CodeValues, span, message+"; "+notSet(missing), valuesFix)
 	}
 	if field, ok := strings.CutPrefix(message, "can't evaluate field "); ok {
 		field, typ, _ := strings.Cut(field, " in type ")
@@ -116,9 +116,37 @@ func (t *Template) spanOf(n parse.Node, pos int) source.Span {
 	return source.Span{Text: t.text, Start: pos, End: max(end, min(pos+1, len(data)))}
 }
 
-// missingValues names the paths of .Values that the innermost statement around
-// pos reads and the values do not have.
-func (r *reference) missingValues(pos int, data *Data) []string {
+// notSet says that values are missing.
+func notSet(paths []string) string { return "values: " + strings.Join(paths, " and ") + " is not set" }
+
+// lacking returns the reads of .Values that find nothing.
+func lacking(reads []Read, data *Data) []string {
+	var paths []string
+	for _, r := range reads {
+		if len(r) > 1 && r[0] == "Values" && !hasValue(data.Values, r[1:]) {
+			paths = append(paths, strings.Join(r[1:], "."))
+		}
+	}
+	return paths
+}
+
+// missingValues names the paths of .Values that what failed at pos read and the
+// values do not have.
+func (t *Template) missingValues(pos int, data *Data, env Env, ref *reference) []string {
+	missing := ref.namedValues(pos, data)
+	again := *t
+	again.program = parseProgram(string(t.text.Data), t.dialect)
+	var rec Recorder
+	if _, ok := rec.render(&again, data, env); !ok {
+		missing = append(missing, lacking(rec.asked, data)...)
+	}
+	sort.Strings(missing)
+	return slices.Compact(missing)
+}
+
+// namedValues names the paths of .Values that stand in the innermost pipeline
+// around pos and that the values do not have.
+func (r *reference) namedValues(pos int, data *Data) []string {
 	var pipe *parse.PipeNode
 	for _, tree := range r.trees {
 		walk(tree.Root, func(n parse.Node) {
@@ -128,18 +156,11 @@ func (r *reference) missingValues(pos int, data *Data) []string {
 		})
 	}
 	var missing []string
-	seen := map[string]bool{}
 	walk(pipe, func(n parse.Node) {
-		f, ok := n.(*parse.FieldNode)
-		if !ok || f.Ident[0] != "Values" || len(f.Ident) == 1 || hasValue(data.Values, f.Ident[1:]) {
-			return
-		}
-		if path := strings.Join(f.Ident[1:], "."); !seen[path] {
-			seen[path] = true
-			missing = append(missing, path)
+		if f, ok := n.(*parse.FieldNode); ok {
+			missing = append(missing, lacking([]Read{f.Ident}, data)...)
 		}
 	})
-	sort.Strings(missing)
 	return missing
 }
 

@@ -37,13 +37,23 @@ type observer interface {
 	// call is told the result of a function; it may replace it.
 	call(fn *funcRef, args []val, got reflect.Value) val
 	// decide is told that the truth of a value decides what comes next.
-	decide(v val, truth bool)
+	decide(v val)
 	// each is told that a range begins, and returns the terms of keys and items.
 	each(v val, n int) (key, item func(i int, v reflect.Value) *term)
-	// leave is told that the statement of the last decide or each ended.
+	// picked is told that and or or picked one of the values that it looked at.
+	picked(looked []val, got val) val
+	// assigned is told that a variable gets a value that is there after the
+	// statement around, or that it might have got one there.
+	assigned(v val) val
+	// enter is told that a statement begins, inside that its value is known and
+	// what is in it begins, leave that this ends.
+	enter(st *stmt)
+	inside(st *stmt, v val, yes bool)
 	leave()
-	// enter is told that a statement begins, and its output with it.
-	enter(b *block, st *stmt)
+	// about and aboutField are told what a function is asked of, and which
+	// field of a value is, before that is done.
+	about(args []val)
+	aboutField(of val, name string)
 	// print is told what an action wrote, or that text was written.
 	print(v val, start, end int)
 }
@@ -53,11 +63,8 @@ type unsure struct{ why string }
 
 func giveUp(why string) { panic(unsure{why}) }
 
-// frame holds the variables of a template being run.
-type frame struct {
-	block *block
-	vars  []val
-}
+// frame holds the variables of a template being run, by slot.
+type frame struct{ vars []val }
 
 // signal says how a list of statements ended.
 type signal uint8
@@ -93,7 +100,7 @@ func (m *machine) invoke(b *block, dot val) {
 	if m.run.depth++; m.run.depth > maxDepth {
 		giveUp("too deep")
 	}
-	f := &frame{block: b, vars: make([]val, b.slots)}
+	f := &frame{make([]val, b.slots)}
 	f.vars[0] = dot
 	m.statements(f, dot, b.list)
 	m.run.depth--
@@ -110,7 +117,7 @@ func (m *machine) statements(f *frame, dot val, p part) signal {
 	for i := range list {
 		st := &list[i]
 		if m.watch != nil {
-			m.watch.enter(f.block, st)
+			m.watch.enter(st)
 		}
 		if s := m.stmt(f, dot, st); s != atEnd {
 			return s
@@ -150,6 +157,10 @@ func (m *machine) stmt(f *frame, dot val, st *stmt) signal {
 		if st.pipe >= 0 {
 			argument = m.pipe(f, dot, &m.pipes[st.pipe])
 		}
+		if m.watch != nil {
+			m.watch.inside(st, argument, true)
+			defer m.watch.leave()
+		}
 		m.run.steps += 4 // as above
 		m.step()
 		m.invoke(b, argument)
@@ -165,19 +176,37 @@ func (m *machine) branch(f *frame, dot val, st *stmt) signal {
 	v := m.pipe(f, dot, &m.pipes[st.pipe])
 	yes := m.truth(v)
 	b := &m.bodies[st.more]
-	var s signal
-	switch {
-	case yes && st.kind == stmtWith:
-		s = m.statements(f, v, b.list)
-	case yes:
-		s = m.statements(f, dot, b.list)
-	default:
-		s = m.statements(f, dot, b.els)
+	taken, other := b.list, b.els
+	if !yes {
+		taken, other = other, taken
 	}
 	if m.watch != nil {
-		m.watch.leave()
+		m.watch.inside(st, v, yes)
+		defer m.watch.leave()
+		m.skipped(f, other)
 	}
-	return s
+	if yes && st.kind == stmtWith {
+		dot = v
+	}
+	return m.statements(f, dot, taken)
+}
+
+// skipped tells the observer which variables statements that are not executed
+// would have assigned.
+func (m *machine) skipped(f *frame, p part) {
+	list := m.list(p)
+	for i := range list {
+		st := &list[i]
+		if st.pipe >= 0 && m.pipes[st.pipe].assign {
+			for _, slot := range m.pipes[st.pipe].declares() {
+				f.vars[slot] = m.watch.assigned(f.vars[slot])
+			}
+		}
+		if st.kind == stmtIf || st.kind == stmtWith || st.kind == stmtRange {
+			m.skipped(f, m.bodies[st.more].list)
+			m.skipped(f, m.bodies[st.more].els)
+		}
+	}
 }
 
 // truth tells whether a value counts as true, and lets the observer know that
@@ -185,7 +214,7 @@ func (m *machine) branch(f *frame, dot val, st *stmt) signal {
 func (m *machine) truth(v val) bool {
 	yes := isTrue(v.v)
 	if m.watch != nil {
-		m.watch.decide(v, yes)
+		m.watch.decide(v)
 	}
 	return yes
 }
@@ -246,7 +275,13 @@ func (m *machine) loop(f *frame, dot val, st *stmt) signal {
 	keyTerm, itemTerm := noTerm, noTerm
 	if m.watch != nil {
 		keyTerm, itemTerm = m.watch.each(whole, n)
+		m.watch.inside(st, whole, n > 0)
 		defer m.watch.leave()
+		if n == 0 {
+			m.skipped(f, b.list)
+		} else {
+			m.skipped(f, b.els)
+		}
 	}
 	if n == 0 {
 		return m.statements(f, dot, b.els)
@@ -301,6 +336,9 @@ func (m *machine) pipe(f *frame, dot val, p *pipe) val {
 	}
 	for _, slot := range p.declares() {
 		f.vars[slot] = v
+		if p.assign && m.watch != nil {
+			f.vars[slot] = m.watch.assigned(v)
+		}
 	}
 	return v
 }
@@ -352,6 +390,9 @@ func (m *machine) operand(f *frame, dot val, o *operand) val {
 // chain takes the fields that follow an operand.
 func (m *machine) chain(v val, o *operand) val {
 	for i := o.first; i < o.first+int32(o.fields); i++ {
+		if v.t != nil {
+			m.watch.aboutField(v, m.field(i))
+		}
 		got := m.fieldOf(v.v, i)
 		if v.t != nil {
 			v.t = m.watch.field(v.t, m.field(i), got)

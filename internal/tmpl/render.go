@@ -13,16 +13,29 @@ import (
 // diagnostic is not. rec, if not nil, learns which part of the template wrote
 // which part of the output; nil costs nothing. data is not changed.
 func (t *Template) Render(data *Data, env Env, rec *Recorder) ([]byte, *diag.Diagnostic) {
-	if t.program != nil {
-		if out, ok := t.program.render(t, data, env); ok {
-			return out, nil
-		}
+	if out, ok := t.run(data, env, rec); ok {
+		return out, nil
 	}
 	ref, d := t.reference()
 	if d != nil {
 		return nil, d
 	}
-	return ref.render(data, env)
+	out, d := ref.render(data, env)
+	if rec != nil {
+		rec.whole(t, out)
+	}
+	return out, d
+}
+
+// run renders by the program; false where text/template must.
+func (t *Template) run(data *Data, env Env, rec *Recorder) ([]byte, bool) {
+	switch {
+	case rec != nil:
+		return rec.render(t, data, env)
+	case t.program != nil:
+		return t.program.render(t, data, env)
+	}
+	return nil, false
 }
 
 // render executes the program; false means that text/template must decide.
@@ -45,7 +58,7 @@ func (r *reference) render(data *Data, env Env) ([]byte, *diag.Diagnostic) {
 	in.run.end()
 	r.idle.Put(in)
 	if err != nil {
-		return nil, r.renderError(err, data)
+		return nil, r.renderError(err, data, env)
 	}
 	if out == nil {
 		out = []byte{}

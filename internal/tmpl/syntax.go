@@ -156,6 +156,8 @@ type parser struct {
 	depth int
 	ended int              // where the last right delimiter ended, without blanks trimmed
 	known map[string]int32 // idents
+	// otherwise is where the {{ of the {{else that was read last stands.
+	otherwise int32
 
 	// What is being read, innermost last: the tables hold what has been.
 	stmtStack []stmt
@@ -222,6 +224,7 @@ func (p *parser) statements() (stop, bool) {
 			p.space()
 			return stopEnd, p.rightDelim()
 		case "else":
+			p.otherwise = st.start
 			p.space()
 			return stopElse, true
 		case "define":
@@ -430,12 +433,12 @@ func (p *parser) branches(st *stmt, word string) (ok bool) {
 		return ok && s == stopEnd
 	}
 	// {{else if}} and {{else with}} share the {{end}}.
-	nested := stmt{pipe: -1}
-	nested.start = int32(p.pos)
+	nested, keyword := stmt{pipe: -1}, p.pos
+	nested.start = p.otherwise
 	if next := p.word(); next != word || st.kind == stmtRange {
 		return false
 	}
-	p.pos = int(nested.start)
+	p.pos = keyword
 	if p.depth++; p.depth > maxNesting || !p.control(&nested) {
 		return false
 	}

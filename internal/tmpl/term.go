@@ -19,6 +19,8 @@ type term struct {
 	fn    *funcRef     // termCall: of strings, giving a string
 	args  []val        // termCall; the items of a termList; the parts of a termConcat
 	name  string       // the same for equal terms; see key
+	path  Read         // termRecorded: where the value is; nil if it was made
+	reads []Read       // termRecorded: what else it depends on
 }
 
 type termOp uint8

@@ -139,7 +139,7 @@ func (t *tracer) placeField(from *term, name string) *term {
 	return nil
 }
 
-func (t *tracer) decide(v val, _ bool) {
+func (t *tracer) decide(v val) {
 	if v.t == nil {
 		return
 	}
@@ -165,9 +165,16 @@ func (t *tracer) decide(v val, _ bool) {
 	t.settle(v)
 }
 
-func (t *tracer) leave() {}
+// The rest of an observer's tasks do not matter to a tracer: the way that the
+// template takes is in its steps.
 
-func (t *tracer) enter(*block, *stmt) {}
+func (t *tracer) picked(_ []val, got val) val { return got }
+func (t *tracer) assigned(v val) val          { return v }
+func (t *tracer) enter(*stmt)                 {}
+func (t *tracer) inside(*stmt, val, bool)     {}
+func (t *tracer) leave()                      {}
+func (t *tracer) about([]val)                 {}
+func (t *tracer) aboutField(val, string)      {}
 
 func (t *tracer) each(v val, n int) (key, item func(int, reflect.Value) *term) {
 	if v.t == nil {
@@ -413,7 +420,7 @@ func (t *tracer) either(v, def val, empty bool, got reflect.Value) (val, bool) {
 	if v.t != nil && (!v.t.isText() || v.v.Type() != stringType) {
 		return val{}, false
 	}
-	t.decide(v, !empty)
+	t.decide(v)
 	if empty {
 		return val{got, def.t}, true
 	}

@@ -2,55 +2,62 @@ package tmpl
 
 import (
 	"bytes"
+	"slices"
+	"sort"
 	"strings"
-	"text/template/parse"
 
 	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/source"
 )
 
-// noValue is what text/template writes where there is nothing to write.
-const noValue = "<no value>"
-
-// Unset looks for the cause of a line of output that holds "<no value>": the
-// action, between the same words of the template, that writes a path of .Values
-// which is not set. It returns nil where there is none.
-func (t *Template) Unset(line []byte, data *Data) *diag.Diagnostic {
-	before, _, found := bytes.Cut(line, []byte(noValue))
-	if !found {
-		return nil
-	}
-	r, bad := t.reference()
+// Unset looks for the cause of an output that proved faulty at an offset:
+// values that the template writes though the values document does not have
+// them. They come out as "<no value>" or "<nil>", which is text where YAML
+// wants something else. It returns nil where there are none. It renders the
+// template once more.
+func (t *Template) Unset(at int, data *Data, env Env) *diag.Diagnostic {
+	var rec Recorder
+	out, bad := t.Render(data, env, &rec)
 	if bad != nil {
 		return nil
 	}
-	for _, tree := range r.trees {
-		walk(tree.Root, func(n parse.Node) {
-			list, ok := n.(*parse.ListNode)
-			if !ok || bad != nil {
-				return
-			}
-			for i, n := range list.Nodes {
-				action, ok := n.(*parse.ActionNode)
-				if !ok || i == 0 || !follows(list.Nodes[i-1], before) {
-					continue
-				}
-				if missing := r.missingValues(int(action.Position()), data); len(missing) > 0 {
-					bad = t.diagnose(CodeValues, t.spanOf(action.Pipe, int(action.Position())),
-						"values: "+strings.Join(missing, " and ")+" is not set, and the template writes it", valuesFix)
-					return
-				}
-			}
-		})
+	at = min(max(at, 0), len(out))
+	start := bytes.LastIndexByte(out[:at], '\n') + 1
+	end := len(out)
+	if i := bytes.IndexByte(out[at:], '\n'); i >= 0 {
+		end = at + i
 	}
-	return bad
+	// The line itself, or else the whole: an entry that is missing can make
+	// another line the faulty one.
+	if d := t.unsetIn(start, end, out, &rec, data); d != nil {
+		return d
+	}
+	return t.unsetIn(0, len(out), out, &rec, data)
 }
 
-// follows reports whether a node is the text that ends the beginning of a line.
-func follows(n parse.Node, before []byte) bool {
-	text, ok := n.(*parse.TextNode)
-	if !ok {
-		return false
+func (t *Template) unsetIn(start, end int, out []byte, rec *Recorder, data *Data) *diag.Diagnostic {
+	var missing []string
+	var span source.Span
+	for i := range rec.Origins {
+		o := &rec.Origins[i]
+		if o.End <= start || o.Start >= end || !writesNothing(out[o.Start:o.End]) {
+			continue
+		}
+		if found := lacking(o.Reads, data); len(found) > 0 {
+			if missing == nil {
+				span = o.Span
+			}
+			missing = append(missing, found...)
+		}
 	}
-	tail := text.Text[bytes.LastIndexByte(text.Text, '\n')+1:]
-	return len(bytes.TrimSpace(tail)) > 0 && bytes.HasSuffix(before, tail)
+	if missing == nil {
+		return nil
+	}
+	sort.Strings(missing)
+	return t.diagnose(CodeValues, span, notSet(slices.Compact(missing))+", and the template writes it", valuesFix)
+}
+
+// writesNothing reports whether an action wrote what stands for no value.
+func writesNothing(out []byte) bool {
+	return strings.Contains(string(out), "<no value>") || strings.Contains(string(out), "<nil>")
 }
