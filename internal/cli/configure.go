@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"github.com/ingraft/ingraft/internal/chart/builtin"
-	"github.com/ingraft/ingraft/internal/config"
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/inject"
 	"github.com/ingraft/ingraft/internal/source"
@@ -53,22 +52,15 @@ func (k *kubeInject) configure(ctx context.Context) (*setup, error) {
 		k.warn("the injection template is your own, but the values are the built-in defaults; give those of your mesh with --valuesFile")
 	}
 	s := &setup{native: k.nativeRule(nodes)}
-	var parsed struct {
-		injection *config.Injection
-		mesh      *config.Mesh
-		values    *config.Values
-	}
-	var found [3]diag.List
-	parsed.injection, found[0] = config.ParseInjection(p.template.text)
-	parsed.mesh, found[1] = config.ParseMesh(p.mesh.text)
-	parsed.values, found[2] = config.ParseValues(p.values.text)
-	for _, l := range found {
-		s.findings = append(s.findings, l...)
-	}
-	if s.findings.HasErrors() {
+	set, list := k.load(p)
+	s.findings = append(s.findings, list...)
+	if set == nil {
 		return s, nil
 	}
-	engine, list := inject.Compile(parsed.injection, parsed.mesh, parsed.values, inject.Options{})
+	if k.verbose && k.format == "text" {
+		tellRelease(k.Stderr, &set.Detected)
+	}
+	engine, list := inject.Compile(set.Injection, set.Mesh, set.Values, inject.Options{Release: set.Detected.Release})
 	s.findings = append(s.findings, list...)
 	if !list.HasErrors() {
 		s.engine = engine

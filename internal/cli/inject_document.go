@@ -15,6 +15,7 @@ import (
 // runner is the part of an engine that commands use.
 type runner interface {
 	Run(*inject.Request) *inject.Result
+	OwnerOf(inject.Door, *source.Node) kube.Ref
 }
 
 // injector injects into the workloads of documents, one at a time. It is used
@@ -86,7 +87,7 @@ func (j *injector) document(doc *source.Document, err error) outcome {
 			o.findings = append(o.findings, d)
 			continue
 		}
-		result := j.engine.Run(j.request(w))
+		result := j.engine.Run(j.request(w, object.Node))
 		for _, d := range result.Diagnostics {
 			o.findings = append(o.findings, concerning(d, w.Ref, object.Node))
 		}
@@ -106,10 +107,10 @@ func (j *injector) document(doc *source.Document, err error) outcome {
 }
 
 // request says to the engine what is known about a workload's pod.
-func (j *injector) request(w kube.Workload) *inject.Request {
-	owner := w.Ref
+func (j *injector) request(w kube.Workload, object *source.Node) *inject.Request {
+	owner, meta := w.Ref, object.Get("metadata")
 	if len(w.Path) == 0 {
-		owner = kube.OwnerOf(w.Template)
+		owner, meta = j.engine.OwnerOf(inject.CommandLine, w.Template), nil
 	}
 	namespace := w.Template.Get("metadata", "namespace").Str()
 	if namespace == "" {
@@ -122,6 +123,7 @@ func (j *injector) request(w kube.Workload) *inject.Request {
 		Door:           inject.CommandLine,
 		Pod:            w.Template,
 		Owner:          owner,
+		OwnerMeta:      meta,
 		NamespaceName:  namespace,
 		Namespace:      j.namespaces[namespace],
 		NativeSidecars: j.native(w.Template),

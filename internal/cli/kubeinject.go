@@ -36,6 +36,9 @@ type kubeInject struct {
 	revision                    string
 	revisionGiven               bool
 	nativeSidecars, kubeVersion string
+	// generation is the release that the configuration is of, as given.
+	generation string
+	verbose    bool
 
 	operatorFile string
 	live         liveInjector
@@ -120,6 +123,8 @@ of them is sound; with --keep-going the sound ones are.`,
 	f.StringVar(&k.meshConfigMap, "meshConfigMapName", cluster.MeshConfigMap, "ConfigMap with the mesh configuration (key mesh)")
 	f.StringVar(&k.valuesFile, "valuesFile", "", "file with the values of the install, JSON or YAML")
 	f.StringVarP(&k.revision, "revision", "r", "", "revision of the control plane")
+	f.StringVar(&k.generation, "generation", "", "release that the configuration is of, as in 1.9; empty to tell it from the configuration")
+	f.BoolVarP(&k.verbose, "verbose", "v", false, "say which release the configuration is of, and what tells")
 	f.BoolVar(&k.strict, "strict", false, "exit 1, and write nothing, when a workload is skipped")
 	f.StringVar(&k.nativeSidecars, "native-sidecars", "auto", "make the sidecar a native one: true, false, or auto: as the cluster's nodes are; else as ENABLE_NATIVE_SIDECARS or --kube-version say; else false")
 	f.StringVar(&k.kubeVersion, "kube-version", "", "version of Kubernetes that the pods will run on, for example 1.33")
@@ -130,6 +135,7 @@ of them is sound; with --keep-going the sound ones are.`,
 	f.StringVar(&k.podSecurity, "pod-security", "", "Pod Security level to judge the pods by, as in restricted or baseline:v1.30; wins over the labels of Namespaces in the input")
 	f.StringVar(&k.operatorFile, "operatorFileName", "", "accepted for istioctl's sake only: give --meshConfigFile and --valuesFile instead")
 	k.live.register(c)
+	registerFormerFlags(c)
 	return c
 }
 
@@ -163,6 +169,12 @@ func (k *kubeInject) check(c *cobra.Command) error {
 	if k.operatorFile != "" {
 		return usagef("--operatorFileName is not in this version of ingraft").
 			hinted("Give its meshConfig with --meshConfigFile and its values with --valuesFile.")
+	}
+	if err := checkFormerFlags(c); err != nil {
+		return err
+	}
+	if err := k.checkGeneration(); err != nil {
+		return err
 	}
 	// istioctl asks no injector either where the template is in a file.
 	if name := k.live.asked(c); name != "" && k.injectConfigFile == "" {
