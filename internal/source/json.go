@@ -43,11 +43,7 @@ func (p *parser) jsonStart() (i int, separated bool) {
 		case s[i] == ' ' || s[i] == '\n' || s[i] == '\r' || s[i] == '\t':
 			i++
 		case s[i] == '#' && (i == 0 || s[i-1] == ' ' || s[i-1] == '\n'):
-			if n := strings.IndexByte(s[i:], '\n'); n >= 0 {
-				i += n
-			} else {
-				i = len(s)
-			}
+			i += commentLen(s[i:])
 			separated = true
 		case !separated && strings.HasPrefix(s[i:], "---") && (i == 0 || s[i-1] == '\n') &&
 			i+3 < len(s) && (s[i+3] == ' ' || s[i+3] == '\n' || s[i+3] == '\r'):
@@ -58,6 +54,15 @@ func (p *parser) jsonStart() (i int, separated bool) {
 		}
 	}
 	return i, separated
+}
+
+// commentLen returns the length of the comment that s begins with: up to a line
+// break of YAML, of which there are more than JSON has.
+func commentLen(s string) int {
+	if n := strings.IndexAny(s, "\n\r\u0085\u2028\u2029"); n >= 0 {
+		return n
+	}
+	return len(s)
 }
 
 // jsonParser reads strict JSON.
@@ -92,11 +97,7 @@ func (j *jsonParser) tail() bool {
 			return true
 		case s[0] == '#':
 			j.comment = true
-			if n := strings.IndexByte(s, '\n'); n >= 0 {
-				j.i += n
-			} else {
-				j.i = len(j.s)
-			}
+			j.i += commentLen(s)
 		case strings.HasPrefix(s, "...") && j.s[j.i-1] == '\n' && (len(s) == 3 || s[3] == ' ' || s[3] == '\n' || s[3] == '\r'):
 			j.i += 3
 		default:
