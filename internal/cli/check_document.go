@@ -153,8 +153,6 @@ func (t *traps) number(n *source.Node, raw, key string) {
 	}
 	digits := strings.TrimLeft(raw, "+-")
 	switch {
-	case strings.HasPrefix(value, "."), strings.HasPrefix(value, "-."):
-		t.add(diag.CodeNumber, n.Span(), raw+" is no number that Kubernetes can hold: the API server refuses it", "quote it if it is text")
 	case isOctal(digits) && key != "mode" && key != "defaultMode":
 		t.add(diag.CodeNumber, n.Span(), raw+" is an octal number: Kubernetes reads "+value, "write "+value+", or if it is meant as text, "+strconv.Quote(raw))
 	case strings.Contains(raw, "_"):

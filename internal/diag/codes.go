@@ -106,8 +106,6 @@ var codes = [...]Code{
 		"The template is too large, does not end, or writes more than a pod can hold."},
 	{"IGF0406", Error, "values that lack what a template needs",
 		"The template reads a path of the values that is not there. The pod is innocent: the values belong to another release, or are incomplete."},
-	{"IGF0407", Error, "field of the pod with a value of the wrong type",
-		"Kubernetes wants another type in the field, and would refuse the object."},
 	{"IGF0501", Error, "annotation value that the injector refuses",
 		"The injector refuses a pod whose annotation has a value of this form, so that the workload gets no pods."},
 	{"IGF0601", Warning, "injection wish that is neither true nor false",

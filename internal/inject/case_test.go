@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write what the cases come to into their
 //
 //	input.yaml      the workload
 //	request         key: value lines: door (admission), native (true), revision,
-//	                env NAME=VALUE, path NAME=VALUE (variables of the request path),
+//	                pod-security LEVEL, env NAME=VALUE, path NAME=VALUE (variables of the request path),
 //	                config (default: the configuration that is built in), show
 //	                (paths of the pod to compare, separated by blanks); optional
 //	config.yaml, mesh.yaml, values.yaml
@@ -183,6 +183,11 @@ func (c *caseFile) request(t testing.TB) *inject.Request {
 		r.Namespace = parse(t, string(ns))
 		r.NamespaceName = r.Namespace.Get("metadata", "name").Str()
 	}
+	level, err := inject.ParsePodSecurity(c.option("pod-security"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.PodSecurity = level
 	env := pairs(c.options("env"))
 	r.Getenv = func(name string) string { return env[name] }
 	r.ProxyEnv = pairs(c.options("path"))

@@ -124,6 +124,9 @@ func generationFor(cfg *config.Injection, mesh *config.Mesh, r release.Release) 
 	if r.IsZero() {
 		r = mesh.Release
 	}
+	if r.IsZero() {
+		r = release.Newest
+	}
 	gen, ok := GenerationOf(r)
 	if ok && gen.shape == cfg.Shape {
 		return gen, nil

@@ -251,9 +251,10 @@ func (in *injection) culprit(t *tmpl.Template, bad *diag.Diagnostic) *diag.Diagn
 			continue
 		}
 		if wrong := k.Check(f.Value.Scalar()); wrong != "" {
+			why, _, _ := strings.Cut(bad.Message, "; here ") // the value is shown already
 			return &diag.Diagnostic{
 				Code: CodeAnnotation, Severity: diag.Error, Span: k.Place(f.Value),
-				Message: "annotation " + f.Key + " " + wrong + ", at which " + bad.Message, Fix: k.Form,
+				Message: "annotation " + f.Key + " " + wrong + ", at which " + why, Fix: k.Form,
 			}
 		}
 	}

@@ -216,6 +216,66 @@ func TestO3ProxyUser(t *testing.T) {
 	testReport(t, "o3-proxy-user")
 }
 
+func TestI45WrongDepth(t *testing.T) {
+	testReport(t, "i45-wrong-depth")
+}
+
+func TestI46InjectNo(t *testing.T) {
+	testReport(t, "i46-inject-no")
+}
+
+func TestI46MisspeltDomain(t *testing.T) {
+	testReport(t, "i46-misspelt-domain")
+}
+
+func TestI46WrongKind(t *testing.T) {
+	testReport(t, "i46-wrong-kind")
+}
+
+func TestI46Values(t *testing.T) {
+	testReport(t, "i46-values")
+}
+
+func TestI49Flag(t *testing.T) {
+	testReport(t, "i49-flag")
+}
+
+func TestI49Cured(t *testing.T) {
+	testReport(t, "i49-cured")
+}
+
+func TestI49Tproxy(t *testing.T) {
+	testReport(t, "i49-tproxy")
+}
+
+func TestI54PortName(t *testing.T) {
+	testReport(t, "i54-port-name")
+}
+
+func TestI57AnnotationOptsIn(t *testing.T) {
+	testReport(t, "i57-annotation-opts-in")
+}
+
+func TestI57LabelWins(t *testing.T) {
+	testReport(t, "i57-label-wins")
+}
+
+func TestI69RestartPolicyLost(t *testing.T) {
+	testReport(t, "i69-restart-policy-lost")
+}
+
+func TestI69OtherInjector(t *testing.T) {
+	testReport(t, "i69-other-injector")
+}
+
+func TestO3ProxyGroup(t *testing.T) {
+	testReport(t, "o3-proxy-group")
+}
+
+func TestO10NoContainers(t *testing.T) {
+	testReport(t, "o10-no-containers")
+}
+
 // Every case of a report has a test above.
 func TestReportsHaveTests(t *testing.T) {
 	tests := string(read(t, ".", "reports_test.go"))

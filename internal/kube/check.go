@@ -184,7 +184,11 @@ func (c *checking) scalar(n *source.Node, typ Type, loose bool) {
 		case kind == source.String:
 		case loose && (kind == source.Number || kind == source.Bool):
 			quoted := strconv.Quote(asString(n))
-			c.add(diag.Warning, CodeUnquoted, n.Span(), "quote it: "+quoted,
+			fix := "quote it: " + quoted
+			if raw := string(n.Raw()); raw != asString(n) && isPlainWord(raw) {
+				fix = "quote it: " + strconv.Quote(raw) + ", or if it is meant as it is read, " + quoted
+			}
+			c.add(diag.Warning, CodeUnquoted, n.Span(), fix,
 				"must be a string, not %s: it is read as %s here, but the API server refuses it", spelt(n), quoted)
 		case kind == source.Number || kind == source.Bool:
 			c.mismatch(n, "a string", "quote it: "+strconv.Quote(asString(n)))
@@ -253,3 +257,6 @@ func isQuantity(n *source.Node) bool {
 	_, err := resource.ParseQuantity(strings.TrimSpace(s))
 	return err == nil
 }
+
+// isPlainWord tells the text of a scalar without quotes, anchor, alias or tag.
+func isPlainWord(raw string) bool { return raw != "" && !strings.ContainsAny(raw, "\"'&*! \n") }

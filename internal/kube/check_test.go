@@ -32,7 +32,7 @@ func TestCheck(t *testing.T) {
 		{`{spec: {template: {spec: {containers: [{resources: {limits: {cpu: 1 core}}}]}}}}`, `Error spec.template.spec.containers[0].resources.limits.cpu must be a quantity, not the string "1 core"`, "write a number with a unit, such as 500m, 0.5, 128Mi or 1Gi"},
 		{`{spec: {template: {spec: {containers: [{livenessProbe: {tcpSocket: {port: 1.5}}}]}}}}`, `Error spec.template.spec.containers[0].livenessProbe.tcpSocket.port must be a whole number or a string, not the number 1.5`, ""},
 		{`{metadata: {creationTimestamp: today}}`, `Error metadata.creationTimestamp must be a time, not the string "today"`, "write it as in 2026-01-31T12:00:00Z"},
-		{`{metadata: {labels: {example.com/version: 1.10}}}`, `Warning metadata.labels[example.com/version] must be a string, not the number 1.1: it is read as "1.1" here, but the API server refuses it`, `quote it: "1.1"`},
+		{`{metadata: {labels: {example.com/version: 1.10}}}`, `Warning metadata.labels[example.com/version] must be a string, not the number 1.1: it is read as "1.1" here, but the API server refuses it`, `quote it: "1.10", or if it is meant as it is read, "1.1"`},
 		{`{metadata: {name: {a: b}}}`, `Error metadata.name must be a string, not an object`, ""},
 		{`{kind: 5}`, `Error kind must be a string, not the number 5`, `quote it: "5"`}, // of an embedded struct
 		{`{Spec: {}}`, `Warning Spec is no field: the API server tells upper from lower case, and ignores or refuses it`, "write spec"},

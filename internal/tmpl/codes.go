@@ -17,5 +17,5 @@ const (
 	// CodeValues: the values lack what a template needs.
 	CodeValues = "IGF0406"
 	// CodePodType: a field of the pod has a value of the wrong type.
-	CodePodType = "IGF0407"
+	CodePodType = "IGF0102"
 )

@@ -43,6 +43,9 @@ func (r *reference) renderError(err error, data *Data, env Env) *diag.Diagnostic
 		}
 		return t.diagnose(CodeUnknown, span, fmt.Sprintf("there is no field %s in %s", field, typ), fix)
 	}
+	if inputs := r.inputs(pos, data); inputs != "" {
+		message += "; here " + inputs
+	}
 	return t.diagnose(CodeRender, span, message, "")
 }
 
@@ -147,14 +150,7 @@ func (t *Template) missingValues(pos int, data *Data, env Env, ref *reference) [
 // namedValues names the paths of .Values that stand in the innermost pipeline
 // around pos and that the values do not have.
 func (r *reference) namedValues(pos int, data *Data) []string {
-	var pipe *parse.PipeNode
-	for _, tree := range r.trees {
-		walk(tree.Root, func(n parse.Node) {
-			if p := pipeOf(n); p != nil && int(p.Pos) <= pos && (pipe == nil || p.Pos > pipe.Pos) {
-				pipe = p
-			}
-		})
-	}
+	pipe := r.statement(pos)
 	var missing []string
 	walk(pipe, func(n parse.Node) {
 		if f, ok := n.(*parse.FieldNode); ok {
@@ -162,6 +158,18 @@ func (r *reference) namedValues(pos int, data *Data) []string {
 		}
 	})
 	return missing
+}
+
+// statement returns the innermost statement around an offset, nil for none.
+func (r *reference) statement(pos int) (pipe *parse.PipeNode) {
+	for _, tree := range r.trees {
+		walk(tree.Root, func(n parse.Node) {
+			if p := pipeOf(n); p != nil && int(p.Pos) <= pos && (pipe == nil || p.Pos > pipe.Pos) {
+				pipe = p
+			}
+		})
+	}
+	return pipe
 }
 
 func pipeOf(n parse.Node) *parse.PipeNode {
