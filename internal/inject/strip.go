@@ -233,14 +233,14 @@ func isMounted(pod *source.Node, volume string) bool {
 // restorePrometheus puts back the scrape annotations that the metrics merge
 // moved into a variable of the proxy.
 func restorePrometheus(pod, proxy *source.Node) *source.Node {
+	saved, merged := variable(proxy, envPrometheus)
 	annotations := pod.Get("metadata", "annotations")
-	if annotations.Get(annot.PrometheusPath).Scalar() != mergedMetricsPath || annotations.Get(annot.PrometheusScrape).Scalar() != "true" {
+	if !merged && (annotations.Get(annot.PrometheusPath).Scalar() != mergedMetricsPath || annotations.Get(annot.PrometheusScrape).Scalar() != "true") {
 		return pod // not what the merge wrote
 	}
 	pod = withoutAnnotations(pod, func(name string) bool {
 		return name == annot.PrometheusPath || name == annot.PrometheusScrape || name == annot.PrometheusPort
 	})
-	saved, _ := variable(proxy, envPrometheus)
 	config, err := parseJSON(saved)
 	if err != nil {
 		return pod
