@@ -2,6 +2,9 @@ package inject_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,6 +44,8 @@ var deliberate = map[string]struct {
 // TestReleases runs the recorded cases of every release as that release.
 func TestReleases(t *testing.T) {
 	dir := findUp(t, legacyDir)
+	var table strings.Builder
+	all := true
 	for _, tag := range tags {
 		var cases []legacyCase
 		if err := json.Unmarshal(read(t, dir+"/"+tag, "cases.json"), &cases); err != nil {
@@ -65,7 +70,33 @@ func TestReleases(t *testing.T) {
 				}
 			})
 		}
-		t.Logf("%s: %d of %d as the release, %d differ on purpose", tag, same, len(cases), other)
+		all = all && same+other == len(cases)
+		fmt.Fprintf(&table, "| %s | %d | %d | %d |\n", tag, len(cases), same, other)
+	}
+	if all { // none left out by -run
+		checkCounts(t, table.String())
+	}
+}
+
+// checkCounts compares the counts with those in docs/generations.md.
+func checkCounts(t *testing.T, counts string) {
+	t.Helper()
+	const path = "../../docs/generations.md"
+	doc := string(read(t, "../../docs", "generations.md"))
+	before, rest, _ := strings.Cut(doc, "| --- | --- | --- | --- |\n")
+	_, after, found := strings.Cut(rest, "\n\n")
+	if !found {
+		t.Fatalf("%s has no table of counts", path)
+	}
+	fresh := before + "| --- | --- | --- | --- |\n" + counts + "\n" + after
+	switch {
+	case fresh == doc || t.Failed():
+	case *update:
+		if err := os.WriteFile(path, []byte(fresh), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s has other counts; write them with -update:\n%s", path, counts)
 	}
 }
 
