@@ -29,6 +29,13 @@ func (d *Data) formerOrNone() *Former {
 	return d.former
 }
 
+func (d *Data) formerConfig() config.Former {
+	if d.former == nil {
+		return config.Former{}
+	}
+	return d.former.Config
+}
+
 func (d *Data) concurrency() int {
 	if d.former == nil {
 		return 0

@@ -138,7 +138,7 @@ func (m *molder) locate(h hole, root *source.Node) bool {
 	if h.start >= h.end {
 		return false
 	}
-	n, typ := root, kube.TypePod
+	n, typ := root, overlayType(root)
 	for n.Kind() == source.Map || n.Kind() == source.List {
 		next, nextType := enclosing(n, typ, h)
 		if next == nil {
@@ -146,8 +146,8 @@ func (m *molder) locate(h hole, root *source.Node) bool {
 		}
 		n, typ = next, nextType
 	}
-	if n.Kind() != source.String || typ != kube.TypeString && typ != kube.TypeAny {
-		return false
+	if n.Kind() != source.String || typ != kube.TypeString {
+		return false // of another type, which not every string can be
 	}
 	raw := n.Raw()
 	var r rule
@@ -193,6 +193,15 @@ func (m *molder) locate(h hole, root *source.Node) bool {
 	return true
 }
 
+// overlayType returns the type of what a template makes: a pod since 1.9, before
+// that parts of a pod's spec.
+func overlayType(root *source.Node) kube.Type {
+	if root.Get("metadata") == nil && root.Get("spec") == nil {
+		return kube.TypePodSpec
+	}
+	return kube.TypePod
+}
+
 // isPlainStart reports whether a scalar without quotes is a string for
 // certain, given its constant beginning.
 func isPlainStart(s string) bool {
@@ -202,7 +211,7 @@ func isPlainStart(s string) bool {
 }
 
 // enclosing returns the field or item whose value a hole is part of, and its
-// type.
+// type; TypeAny where it is not known.
 func enclosing(n *source.Node, typ kube.Type, h hole) (*source.Node, kube.Type) {
 	for _, f := range n.Fields() {
 		if s := f.Value.Span(); s.Start <= h.start && h.end <= s.End {

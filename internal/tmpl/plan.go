@@ -8,6 +8,7 @@ import (
 
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 
+	"github.com/ingraft/ingraft/internal/config"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -78,6 +79,7 @@ type installation struct {
 	uid, gid    int64
 	native      bool
 	concurrency int
+	former      config.Former
 }
 
 func installationOf(d *Data) installation {
@@ -85,7 +87,7 @@ func installationOf(d *Data) installation {
 		proxy: d.ProxyConfig, mesh: d.MeshConfig, values: reflect.ValueOf(d.Values).UnsafePointer(),
 		revision: d.Revision, image: d.ProxyImage, initImage: d.ProxyInitImage,
 		inbound: d.InboundTrafficPolicyMode, compliance: d.CompliancePolicy,
-		uid: d.ProxyUID, gid: d.ProxyGID, native: d.NativeSidecars, concurrency: d.concurrency(),
+		uid: d.ProxyUID, gid: d.ProxyGID, native: d.NativeSidecars, concurrency: d.concurrency(), former: d.formerConfig(),
 	}
 }
 
@@ -229,7 +231,7 @@ func (p *Planner) learn(set *planSet, c *cursor, in *Input) (*source.Node, bool)
 	if !ok {
 		return nil, false
 	}
-	t := &tracer{places: &set.places, cursor: c, asked: map[string]bool{}}
+	t := &tracer{dialect: p.template.dialect, places: &set.places, cursor: c, asked: map[string]bool{}}
 	out, ok := p.template.program.execute(&run{template: p.template, data: data, env: in.Env}, t)
 	if !ok {
 		set.refusals++

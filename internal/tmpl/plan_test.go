@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ingraft/ingraft/internal/kube"
+	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -226,7 +227,15 @@ func TestPlansOfOlderTemplates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var doc struct{ Templates map[string]string }
+		var major, minor int
+		tag := filepath.Base(filepath.Dir(file))
+		if _, err := fmt.Sscanf(tag, "%d.%d", &major, &minor); err != nil {
+			t.Fatal(err)
+		}
+		var doc struct {
+			Templates map[string]string
+			Template  string // until 1.8
+		}
 		if err := yaml.Unmarshal(text, &doc); err != nil {
 			t.Fatal(err)
 		}
@@ -236,11 +245,21 @@ func TestPlansOfOlderTemplates(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if minor < 9 {
+			doc.Templates = map[string]string{"sidecar": doc.Template}
+		}
 		for name, text := range doc.Templates {
-			t.Run(filepath.Base(filepath.Dir(file))+"/"+name, func(t *testing.T) {
-				tm := parseTemplate(t, text)
+			t.Run(tag+"/"+name, func(t *testing.T) {
+				tm, d := DialectOf(release.V(major, minor)).Parse(name, source.NewText(tag, []byte(text)))
+				if d != nil {
+					t.Fatal(d)
+				}
+				if tm.program == nil {
+					t.Error("no program")
+				}
 				data := testData(t, nil, Needs{})
 				data.Values = values
+				data.SetFormer(&Former{EstimatedConcurrency: 2})
 				served, planned := checkPlans(t, tm, data, madeUp(data, 2, 150))
 				t.Logf("%d of 150 pods served, %d by plans made before", served, planned)
 			})

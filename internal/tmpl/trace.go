@@ -32,9 +32,10 @@ type hole struct {
 // tracer is the observer that makes a trace.
 type tracer struct {
 	trace
-	places *places
-	cursor *cursor // on the pod of the run
-	asked  map[string]bool
+	dialect *Dialect
+	places  *places
+	cursor  *cursor // on the pod of the run
+	asked   map[string]bool
 }
 
 // places hands out the places of pods: one place a path.
@@ -284,13 +285,20 @@ func allTexts(args []val) bool {
 	return true
 }
 
+// boundCall lets the result of a function that looks at more than its arguments
+// depend on those in full, and on what it looks at.
 func (t *tracer) boundCall(fn *funcRef, args []val, got reflect.Value) val {
-	if fn.name != "env" {
+	switch {
+	case fn.name == "env":
+		t.ask(&guard{op: guardEnv, env: args[0].v.String()})
+	case t.dialect.isOwn(fn.name):
+		// It looks at the release and at the installation.
+	default:
 		giveUp("function " + fn.name)
 	}
-	name := t.settle(args[0])
-	t.settle(args[1])
-	t.ask(&guard{op: guardEnv, env: name.v.String()})
+	for _, a := range args {
+		t.settle(a)
+	}
 	return val{v: got}
 }
 
