@@ -66,13 +66,16 @@ func podSecurityOf(r *Request) (p PodSecurity, from string) {
 		return r.PodSecurity, ""
 	}
 	labels := r.Namespace.Get("metadata", "labels")
+	if labels.Get(annot.PodSecurityEnforce).IsNull() {
+		return PodSecurity{}, ""
+	}
 	version := labels.Get(annot.PodSecurityEnforceVersion).Scalar()
 	if version == "" {
 		version = "latest"
 	}
 	p, err := newPodSecurity(labels.Get(annot.PodSecurityEnforce).Scalar(), version)
 	if err != nil {
-		return PodSecurity{}, "" // no label, or one that the API server does not take
+		return PodSecurity{}, "" // the API server does not take such a label
 	}
 	return p, " of namespace " + r.Namespace.Get("metadata", "name").Scalar()
 }
