@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"unsafe"
 )
 
 // Embed returns the value of a String node as a text of its own, named name,
@@ -15,7 +16,7 @@ import (
 //
 // For a node that has no place, the text is one by itself.
 func (n *Node) Embed(name string) *Text {
-	t := &Text{Name: name, Data: []byte(n.Str())}
+	t := &Text{Name: name, Data: bytesOf(n.Str())}
 	if n == nil || n.text == nil {
 		return t
 	}
@@ -30,6 +31,10 @@ func (n *Node) Embed(name string) *Text {
 	}
 	return t
 }
+
+// bytesOf returns the bytes of a string without copying them, as the bytes of
+// a text are never changed.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // Outermost returns the text of the file itself in which an offset of an
 // embedded text lies, and the offset there: for a text that is not embedded,

@@ -670,7 +670,7 @@ func (p *parser) blockScalar() scalar {
 	blank := i
 	i, indent = p.blockBreaks(start, i, indent)
 	keep := i
-	b := p.room(64)
+	b := p.room(p.blockSize(i, indent))
 	lead, leadLen := 0, 0
 	leadingBlank := false
 	for i < len(s) && i-p.lineStart == indent {
@@ -721,6 +721,33 @@ func (p *parser) blockScalar() scalar {
 	p.pos = i
 	p.simple = true
 	return sc
+}
+
+// blockSize returns how many bytes the value of a block scalar takes whose
+// first line has its text at offset i. Where not all line breaks are \n it is
+// only a first guess.
+func (p *parser) blockSize(i, indent int) int {
+	const guess = 64
+	if !p.plainBreaks {
+		return guess
+	}
+	size, rest := 0, p.s[i:]
+	for {
+		n := strings.IndexByte(rest, '\n') + 1
+		if n == 0 {
+			return size + len(rest)
+		}
+		size += n
+		rest = rest[n:]
+		blank := 0
+		for blank < indent && blank < len(rest) && rest[blank] == ' ' {
+			blank++
+		}
+		if blank < indent && (blank == len(rest) || rest[blank] != '\n') {
+			return size
+		}
+		rest = rest[blank:]
+	}
 }
 
 // blockBreaks skips the indentation and the empty lines at offset i and
