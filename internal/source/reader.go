@@ -138,7 +138,9 @@ func (s *splitter) rest() int {
 // begins reports whether a new document begins with a line.
 func (s *splitter) begins(line []byte) bool {
 	if s.at == 0 {
-		line = bytes.TrimPrefix(line, []byte(bom))
+		if line = bytes.TrimPrefix(line, []byte(bom)); len(line) == 0 {
+			return false
+		}
 	}
 	switch c := line[0]; {
 	case c == '-' && isMarker(line, "---"):

@@ -57,6 +57,7 @@ func TestReaderBoundaries(t *testing.T) {
 		{"document end", []string{"a: b\n...\n# c\n", "---\nc: d\n...\n"}},
 		{"directives", []string{"# c\n%YAML 1.1\n---\na: b\n...\n", "%TAG !a! b\n---\nc: d\n"}},
 		{"carriage returns", []string{"a: b\r\n", "---\r\nc: d\r\n"}},
+		{"nothing but a byte order mark", []string{"\ufeff"}},
 		{"byte order mark", []string{"\ufeff---\na: b\n", "---\nc: d\n"}},
 		{"JSON values", []string{"{\"a\": 1}\n", "{\"b\": \"}{\\\"\"} ", "{}\n", "\n{\"c\": {}}"}},
 		{"JSON in YAML", []string{"a: b\n", "---\n{\"a\": 1}\n", "---\n{\"b\": 2}\n"}},

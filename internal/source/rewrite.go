@@ -24,17 +24,31 @@ import (
 // the whole value. An error means that root cannot be written at all, since it
 // holds an infinite number for instance.
 func Rewrite(doc *Document, root *Node) ([]byte, error) {
-	if root == doc.Root || root.IsNull() && doc.Root == nil {
+	now, err := Edit(doc, root)
+	if err != nil {
+		return nil, err
+	}
+	if now == doc {
 		return slices.Clone(doc.Text.Data), nil
 	}
+	return now.Text.Data, nil
+}
+
+// Edit is Rewrite for those who go on with the result: it returns the edited
+// document, which is doc itself where nothing changes. Its lines are counted as
+// if it stood in the place of doc.
+func Edit(doc *Document, root *Node) (*Document, error) {
+	if root == doc.Root || root.IsNull() && doc.Root == nil {
+		return doc, nil
+	}
 	r := &rewriter{doc: doc, text: doc.Text, src: doc.Text.Data, layout: layoutOf(doc)}
-	out, err := r.attempt(root)
+	_, err := r.attempt(root)
 	if err == nil {
-		return out, nil
+		return r.parsed, nil
 	}
 	if len(r.touched) > 0 && r.moveAnchors(root) {
-		if out, err = r.attempt(root); err == nil {
-			return out, nil
+		if _, err = r.attempt(root); err == nil {
+			return r.parsed, nil
 		}
 	}
 	r.rewriteOnly = true
@@ -42,12 +56,12 @@ func Rewrite(doc *Document, root *Node) ([]byte, error) {
 		if !r.force() {
 			break
 		}
-		if out, err = r.attempt(root); err == nil {
-			return out, nil
+		if _, err = r.attempt(root); err == nil {
+			return r.parsed, nil
 		}
 	}
-	if out, err = r.whole(root); err == nil {
-		return out, nil
+	if _, err = r.whole(root); err == nil {
+		return r.parsed, nil
 	}
 	return nil, fmt.Errorf("rewriting %s: %w", doc.Text.Pos(0), err)
 }
@@ -78,6 +92,9 @@ type rewriter struct {
 	moving  bool
 	home    map[*Node]*Node
 	away    map[*Node]bool
+
+	// parsed is the document that the last check read.
+	parsed *Document
 }
 
 // edit replaces the bytes start:end. An edit of whole lines ends in a line
@@ -119,6 +136,7 @@ func (r *rewriter) check(out []byte, root *Node) error {
 	if err != nil {
 		return err
 	}
+	doc.Index, r.parsed = r.doc.Index, doc
 	if r.doc.Format == JSON && doc.Format != JSON && (root.Kind() == Map || root.Kind() == List) || !sameValue(doc.Root, root) {
 		return errRewrite
 	}
@@ -213,12 +231,18 @@ func (r *rewriter) apply(edits []edit, from, to int) ([]byte, error) {
 		}
 		out = append(out, text...)
 		at = e.end
-		if e.end > e.start && len(text) > 0 && e.end < to && r.src[e.end] == '#' {
+		if e.end > e.start && len(text) > 0 && text[len(text)-1] != '\n' && e.end < to && r.src[e.end] == '#' {
 			// A comment may touch a closing bracket, but no plain scalar.
 			out = append(out, ' ')
 		}
 	}
-	return append(out, r.src[at:to]...), nil
+	out = append(out, r.src[at:to]...)
+	if at == to && to == len(r.src) && r.breakBefore(to) == 0 && len(edits) > 0 && len(edits[len(edits)-1].text) == 0 {
+		// The last line is gone. The one before it has become the last, and as
+		// the last one it has no break.
+		out = bytes.TrimSuffix(out, []byte(r.layout.newline))
+	}
+	return out, nil
 }
 
 func (r *rewriter) edit(start, end int, text []byte) {
@@ -626,11 +650,6 @@ func (r *rewriter) removeLines(parts []part, i, j int) bool {
 	start, end := int(parts[i].start), r.lineEnd(int(parts[j-1].end))
 	if r.ownLine(start) {
 		from := r.text.lineStart(start)
-		if end == len(r.src) && from > 0 && r.src[end-1] != '\n' {
-			// The line before becomes the last one, and as the last one it has
-			// no break.
-			from -= r.breakBefore(from)
-		}
 		r.edit(from, end, nil)
 		return true
 	}

@@ -104,6 +104,7 @@ func TestRewrite(t *testing.T) {
 		{"removal at the end without newline", "a: b\nc: d", remove("c"), "a: b"},
 		{"removal of items", "- a\n# b\n- b\n- c\n", both(remove(0), remove(0)), "# b\n- c\n"},
 		{"order", "a:\n# x\n- x # 1\n\n# y\n- y\n- z\nb: c\n", order([]any{"a"}, 2, 0, 1), "a:\n- z\n# x\n- x # 1\n\n# y\n- y\nb: c\n"},
+		{"order with a comment behind", "- a:\n  - x\n  - y\n# c\n- b\n", order([]any{0, "a"}, 1, 0), "- a:\n  - y\n  - x\n# c\n- b\n"},
 		{"order and edit", "- a: 1 # a\n- b: 2 # b", both(order(nil, 1, 0), put(num(3), 0, "b")), "- b: 3 # b\n- a: 1 # a"},
 		{"flow map", "labels: {app: x, v: 1} # c\n", put(str("a,b"), "labels", "z"), "labels: {app: x, v: 1, z: \"a,b\"} # c\n"},
 		{"flow map on lines", "labels: {\n  app: x, # one\n  v: 1 # two\n}\n", put(str("v"), "labels", "z"), "labels: {\n  app: x, # one\n  v: 1, # two\n  z: v\n}\n"},
