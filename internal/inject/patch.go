@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ingraft/ingraft/internal/kube"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -249,4 +250,19 @@ func keepRising(from []int) {
 			from[j] = -1
 		}
 	}
+}
+
+// Patch returns the RFC 6902 patch of an object that turns the value at a path
+// from was into now; nil where both are the same.
+func Patch(was, now *source.Node, path kube.Path) []byte {
+	w := patchWriter{out: make([]byte, 0, 8<<10), path: make([]byte, 0, 128)}
+	w.out = append(w.out, '[')
+	for _, key := range path {
+		w.enter(key)
+	}
+	w.diff(was, now)
+	if len(w.out) == 1 {
+		return nil
+	}
+	return append(w.out, ']')
 }

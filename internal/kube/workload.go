@@ -121,6 +121,13 @@ func (o Object) Workload(extra []PodPath) (Workload, bool) {
 	return Workload{}, false
 }
 
+// IsKubernetes reports whether the object is of a kind of Kubernetes itself,
+// which knows how to merge patches of such objects.
+func (w Workload) IsKubernetes() bool {
+	_, groups, ok := known(w.Ref.Kind)
+	return ok && w.Ref.Kind != "DeploymentConfig" && hasWord(groups, Group(w.Ref.APIVersion))
+}
+
 func hasWord(words, word string) bool {
 	for w := range strings.SplitSeq(words, " ") {
 		if w == word {

@@ -1,0 +1,263 @@
+package kube
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ingraft/ingraft/internal/source"
+)
+
+// Settle prepares a value that was made of another one, of the same type, for
+// people to read and for a file to hold: what is new comes behind what was
+// there, its fields in the order in which people write them, and what means the
+// same as before is spelled as before. So fields that are null stay, which
+// Normalize drops, and numbers where the type is a string.
+//
+// It returns was itself where nothing but the spelling differs.
+func Settle(was, now *source.Node, typ Type) *source.Node {
+	s := settler{was.Span().Text}
+	return s.settle(was, now, typ, "")
+}
+
+// settler knows the text that holds what was.
+type settler struct{ text *source.Text }
+
+func (s settler) settle(was, now *source.Node, typ Type, mergeKey string) *source.Node {
+	switch {
+	case was == now:
+		return now
+	case was == nil || was.Kind() != now.Kind():
+		if sameText(was, now, typ) {
+			return was
+		}
+		return s.arrange(now, typ)
+	case now.Kind() == source.Map:
+		return s.settleMap(was, now, typ)
+	case now.Kind() == source.List:
+		return s.settleList(was, now, typ, mergeKey)
+	case was.Scalar() == now.Scalar():
+		return was
+	}
+	return now
+}
+
+// sameText reports whether Normalize makes one scalar of the other.
+func sameText(was, now *source.Node, typ Type) bool {
+	if typ != TypeString || was == nil || now.Kind() != source.String {
+		return false
+	}
+	switch was.Kind() {
+	case source.Null:
+		return now.Str() == ""
+	case source.Bool, source.Number:
+		return now.Str() == asString(was)
+	}
+	return false
+}
+
+// fieldType returns the type of a field, and the key that its items are merged
+// by where it is a list; known tells whether the type has such a field.
+func (t Type) fieldType(key string) (typ Type, mergeKey string, known bool) {
+	switch t.Kind() {
+	case KindStruct:
+		if info := t.Field(key); info != nil {
+			return info.Type, info.MergeKey, true
+		}
+	case KindMap:
+		return t.Elem(), "", false
+	}
+	return TypeAny, "", false
+}
+
+func (s settler) settleMap(was, now *source.Node, typ Type) *source.Node {
+	fields := make([]source.Field, 0, max(was.Len(), now.Len()))
+	changed := false
+	kept := 0
+	for _, f := range was.Fields() {
+		t, mergeKey, known := typ.fieldType(f.Key)
+		g, ok := now.Field(f.Key)
+		switch {
+		case !ok && !(known && f.Value.IsNull()):
+			changed = true
+			continue
+		case ok:
+			kept++
+			g.Value = s.settle(f.Value, g.Value, t, mergeKey)
+			changed = changed || g.Value != f.Value
+			f.Value = g.Value
+		}
+		fields = append(fields, f)
+	}
+	if kept < now.Len() {
+		changed = true
+		from := len(fields)
+		for _, f := range now.Fields() {
+			if _, ok := was.Field(f.Key); !ok {
+				t, _, _ := typ.fieldType(f.Key)
+				f.Value = s.arrange(f.Value, t)
+				fields = append(fields, f)
+			}
+		}
+		arrangeFields(fields[from:], typ)
+	}
+	if !changed {
+		return was
+	}
+	return was.WithFields(fields...)
+}
+
+func (s settler) settleList(was, now *source.Node, typ Type, mergeKey string) *source.Node {
+	elem := TypeAny
+	if typ.Kind() == KindList {
+		elem = typ.Elem()
+	}
+	before := was.Items()
+	used := make([]bool, len(before))
+	items := make([]*source.Node, now.Len())
+	changed := now.Len() != was.Len()
+	for i, item := range now.Items() {
+		j := origin(before, used, item, i, mergeKey)
+		if j < 0 {
+			changed = true
+			items[i] = s.arrange(item, elem)
+			continue
+		}
+		used[j] = true
+		items[i] = s.settle(before[j], item, elem, "")
+		changed = changed || i != j || items[i] != before[j]
+	}
+	if !changed {
+		return was
+	}
+	return was.WithItems(items...)
+}
+
+// origin returns the index of the item that another one was made from, -1 for
+// none: the node itself or one that has its place, else one of the same name,
+// else, among scalars, one of the same value.
+func origin(before []*source.Node, used []bool, item *source.Node, i int, mergeKey string) int {
+	is := func(j int) bool { return !used[j] && (before[j] == item || samePlace(before[j], item)) }
+	if i < len(before) && is(i) {
+		return i
+	}
+	for j := range before {
+		if is(j) {
+			return j
+		}
+	}
+	if mergeKey == "" {
+		mergeKey = "name"
+	}
+	name := item.Get(mergeKey).Scalar()
+	for j, b := range before {
+		if used[j] || b.Kind() != item.Kind() {
+			continue
+		}
+		if name != "" && b.Get(mergeKey).Scalar() == name || item.Len() == 0 && b.Len() == 0 && b.Scalar() == item.Scalar() {
+			return j
+		}
+	}
+	return -1
+}
+
+func samePlace(a, b *source.Node) bool {
+	x, y := a.Span(), b.Span()
+	return x.Text != nil && x == y
+}
+
+// arrange returns a value with its fields in the order in which people write
+// them: of a container first name and image. Keys of maps are sorted. What
+// comes from the text is in order already.
+func (s settler) arrange(n *source.Node, typ Type) *source.Node {
+	switch {
+	case n.Span().Text == s.text && s.text != nil:
+	case n.Kind() == source.Map:
+		fields := slices.Clone(n.Fields())
+		for i, f := range fields {
+			t, _, _ := typ.fieldType(f.Key)
+			fields[i].Value = s.arrange(f.Value, t)
+		}
+		arrangeFields(fields, typ)
+		return source.NewMap(fields...)
+	case n.Kind() == source.List:
+		elem := TypeAny
+		if typ.Kind() == KindList {
+			elem = typ.Elem()
+		}
+		items := make([]*source.Node, n.Len())
+		for i, item := range n.Items() {
+			items[i] = s.arrange(item, elem)
+		}
+		return source.NewList(items...)
+	}
+	return n
+}
+
+func arrangeFields(fields []source.Field, typ Type) {
+	if len(fields) < 2 {
+		return
+	}
+	switch typ.Kind() {
+	case KindMap:
+		slices.SortStableFunc(fields, func(a, b source.Field) int { return strings.Compare(a.Key, b.Key) })
+	case KindStruct:
+		first := readable(typ.Name())
+		known := typ.Fields()
+		rank := func(key string) int {
+			if i := slices.Index(first, key); i >= 0 {
+				return i
+			}
+			for i := range known {
+				if known[i].Name == key {
+					return len(first) + i
+				}
+			}
+			return len(first) + len(known)
+		}
+		// A few fields: insertion with ranks beside them is quick enough.
+		ranks := make([]int, 0, 32)
+		for i, f := range fields {
+			k := rank(f.Key)
+			ranks = append(ranks, k)
+			for j := i; j > 0 && ranks[j-1] > k; j-- {
+				ranks[j], ranks[j-1] = ranks[j-1], k
+				fields[j], fields[j-1] = fields[j-1], f
+			}
+		}
+	}
+}
+
+// readable lists the fields of a type that come first, where that is not the
+// order of their declaration, which the others follow.
+func readable(name string) []string {
+	switch name {
+	case "ObjectMeta":
+		return orderMeta[:]
+	case "PodSpec":
+		return orderPodSpec[:]
+	case "Container", "EphemeralContainer":
+		return orderContainer[:]
+	case "ContainerPort":
+		return orderPort[:]
+	case "VolumeMount":
+		return orderMount[:]
+	case "ResourceRequirements":
+		return orderResources[:]
+	}
+	return nil
+}
+
+var (
+	orderMeta    = [...]string{"name", "generateName", "namespace", "labels", "annotations"}
+	orderPodSpec = [...]string{
+		"initContainers", "containers", "imagePullSecrets", "serviceAccountName", "securityContext",
+		"dnsPolicy", "dnsConfig", "hostAliases", "volumes",
+	}
+	orderContainer = [...]string{
+		"name", "image", "imagePullPolicy", "restartPolicy", "command", "args", "workingDir", "ports", "env", "envFrom",
+		"resources", "securityContext", "startupProbe", "livenessProbe", "readinessProbe", "lifecycle", "volumeMounts", "volumeDevices",
+	}
+	orderPort      = [...]string{"name", "containerPort", "protocol"}
+	orderMount     = [...]string{"name", "mountPath", "subPath", "subPathExpr", "readOnly"}
+	orderResources = [...]string{"requests", "limits"}
+)
