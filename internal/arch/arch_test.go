@@ -20,7 +20,7 @@ const module = "github.com/ingraft/ingraft/"
 var layers = [][]string{
 	{"internal/source", "internal/diag", "internal/release"},
 	{"internal/kube", "internal/annot", "internal/config", "internal/tmpl"},
-	{"internal/inject", "internal/chart"},
+	{"internal/inject", "internal/chart", "internal/undo"},
 	{"internal/cluster"},
 	{"internal/cli"},
 	{"cmd/ingraft"},

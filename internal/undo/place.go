@@ -1,0 +1,105 @@
+package undo
+
+import (
+	"strconv"
+
+	"github.com/ingraft/ingraft/internal/source"
+)
+
+// place is the hash of a path: of keys, and of what tells the items of lists
+// apart. It is that of a part of the document (a pod template), or, absolute,
+// that of the document.
+type place uint64
+
+const (
+	atPart     place = 0xcbf29ce484222325
+	atDocument place = 0x9ae16a3b2f90404f
+)
+
+func (p place) with(mark byte, s string) place {
+	const prime = 0x100000001b3
+	p = (p ^ place(mark)) * prime
+	for i := 0; i < len(s); i++ {
+		p = (p ^ place(s[i])) * prime
+	}
+	return p
+}
+
+func (p place) key(key string) place { return p.with('.', key) }
+
+// items returns the places of the items of a list. Outside of parts, where no
+// edit adds items, their order tells apart those that have no names.
+func (p place) items(list *source.Node, inPart bool) []place {
+	items := list.Items()
+	places := make([]place, len(items))
+	for i, item := range items {
+		id := identity(item)
+		if id == "" && inPart {
+			id = string(source.AppendJSON(nil, item))
+		}
+		places[i] = p.with('[', id)
+	}
+	// Of items that nothing tells apart, the second is another place.
+	seen := make(map[place]int, len(places))
+	for i, at := range places {
+		if n := seen[at]; n > 0 {
+			places[i] = at.with('#', strconv.Itoa(n))
+		}
+		seen[at]++
+	}
+	return places
+}
+
+// identity returns what tells an item of a list from the others: the key that
+// Kubernetes merges such items by, or the name of an object, or a scalar; "" for
+// other items.
+func identity(item *source.Node) string {
+	if item.Kind() == source.Map {
+		for _, key := range [...]string{"mountPath", "devicePath", "containerPort", "name", "topologyKey", "ip", "key"} {
+			if v := item.Get(key); v.Scalar() != "" {
+				return key + "=" + v.Scalar()
+			}
+		}
+		if name := item.Get("metadata", "name").Scalar(); name != "" {
+			return item.Get("kind").Scalar() + "/" + item.Get("metadata", "namespace").Scalar() + "/" + name
+		}
+	}
+	if item.Len() == 0 {
+		return "=" + item.Scalar()
+	}
+	return ""
+}
+
+// field is an entry that a mapping spells itself, rather than by a merge key.
+type field struct {
+	source.Field
+	at place
+}
+
+// fields returns the entries that a mapping of a document spells itself; none
+// for an alias.
+func (p place) fields(m *source.Node) []field {
+	span := m.Span()
+	list := make([]field, 0, m.Len())
+	for _, f := range m.Fields() {
+		if within(span, f.KeySpan) {
+			list = append(list, field{f, p.key(f.Key)})
+		}
+	}
+	return list
+}
+
+// owns reports whether the items of a list are spelled in it; those of an
+// alias are not.
+func owns(list *source.Node) bool {
+	for _, item := range list.Items() {
+		if !within(list.Span(), item.Span()) {
+			return false
+		}
+	}
+	return true
+}
+
+func within(outer, inner source.Span) bool {
+	return inner.Text == outer.Text && inner.Start >= outer.Start && inner.End <= outer.End
+}

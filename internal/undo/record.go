@@ -1,0 +1,203 @@
+package undo
+
+import (
+	"errors"
+	"strconv"
+)
+
+// Record says how to take an edit of one part of a document back.
+type Record struct {
+	added []place
+	units []unit
+	// width is how many letters spell a place.
+	width int
+}
+
+// unit is one thing to do besides removing what was added.
+type unit struct {
+	op       op
+	absolute bool
+	at       place
+	// stale is a hash of the text that the edit left there.
+	stale uint16
+	// text is what was there before.
+	text string
+}
+
+type op byte
+
+const (
+	opValue op = 'v' // put text in the place of the value
+	opEntry op = 'k' // ... of all between the key and the end of the value
+	opLine  op = 'l' // ... of all between the key and the end of the line
+	opAfter op = 'd' // put lines behind the node, and behind as many lines as the first letter says
+	opOrder op = 'm' // put the items of the list into the order that text lists
+)
+
+// version begins every record.
+const version = '1'
+
+// The numbers of letters that may spell a place.
+const (
+	minWidth = 4
+	maxWidth = 8
+)
+
+// letters spell six bits each. They need no quotes in YAML, and no escapes.
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+func appendBits(b []byte, bits uint64, n int) []byte {
+	for ; n > 0; n-- {
+		b = append(b, letters[bits>>58])
+		bits <<= 6
+	}
+	return b
+}
+
+// short returns as much of a place as a record spells.
+func (p place) short(width int) place { return p & (^place(0) << (64 - 6*width)) }
+
+// String writes the record, as Parse reads it.
+func (r *Record) String() string {
+	b := make([]byte, 0, 128)
+	for _, p := range r.added {
+		b = appendBits(b, uint64(p), r.width)
+	}
+	b = append(b, '.')
+	for _, u := range r.units {
+		letter := byte(u.op)
+		if u.absolute {
+			letter -= 'a' - 'A'
+		}
+		b = appendBits(append(b, letter), uint64(u.at), r.width)
+		b = appendBits(b, uint64(u.stale)<<48, 2)
+		b = append(strconv.AppendInt(b, int64(len(u.text)), 10), ':')
+		b = append(b, u.text...)
+	}
+	head := []byte{version, byte('0' + r.width)}
+	return string(append(appendBits(head, checksum(b), 3), b...))
+}
+
+func checksum[T string | []byte](b T) uint64 { return uint64(atPart.with(version, string(b))) }
+
+// Overhead returns how long the record is beyond the text that it restores.
+func (r *Record) Overhead() int {
+	n := len(r.String())
+	for _, u := range r.units {
+		if u.op != opOrder {
+			n -= len(u.text)
+		}
+	}
+	return n
+}
+
+var (
+	errVersion = errors.New("it is the record of another version of ingraft")
+	errDamaged = errors.New("it is damaged")
+)
+
+// Parse reads a record.
+func Parse(s string) (*Record, error) {
+	const head = 5
+	switch {
+	case len(s) < head+1:
+		return nil, errDamaged
+	case s[0] != version:
+		return nil, errVersion
+	case s[1] < '0'+minWidth || s[1] > '0'+maxWidth || string(appendBits(nil, checksum(s[head:]), 3)) != s[2:head]:
+		return nil, errDamaged
+	}
+	r := &Record{width: int(s[1] - '0')}
+	p := recordParser{s: s[head:], width: r.width}
+	for !p.failed && !p.take('.') {
+		r.added = append(r.added, p.place())
+	}
+	for !p.failed && p.s != "" {
+		u := unit{op: op(p.s[0])}
+		if p.s[0] < 'a' {
+			u.op, u.absolute = u.op+'a'-'A', true
+		}
+		p.s = p.s[1:]
+		u.at = p.place()
+		u.stale = uint16(p.bits(2) >> 48)
+		u.text = p.text()
+		switch u.op {
+		case opValue, opEntry, opLine, opOrder:
+		case opAfter:
+			p.failed = p.failed || u.text == "" || u.text[0] < '0' || u.text[0] > '9'
+		default:
+			p.failed = true
+		}
+		r.units = append(r.units, u)
+	}
+	if p.failed {
+		return nil, errDamaged
+	}
+	return r, nil
+}
+
+type recordParser struct {
+	s      string
+	width  int
+	failed bool
+}
+
+func (p *recordParser) take(c byte) bool {
+	if p.s == "" || p.s[0] != c {
+		return false
+	}
+	p.s = p.s[1:]
+	return true
+}
+
+func (p *recordParser) bits(n int) (bits uint64) {
+	for i := range n {
+		v := 64
+		if p.s != "" {
+			v = valueOf(p.s[0])
+			p.s = p.s[1:]
+		}
+		if v > 63 {
+			p.failed = true
+			return 0
+		}
+		bits |= uint64(v) << (58 - 6*i)
+	}
+	return bits
+}
+
+func valueOf(c byte) int {
+	for i := range len(letters) {
+		if letters[i] == c {
+			return i
+		}
+	}
+	return 64
+}
+
+func (p *recordParser) place() place { return place(p.bits(p.width)) }
+
+func (p *recordParser) text() string {
+	size := 0
+	for i := 0; i < 9 && p.s != "" && p.s[0] >= '0' && p.s[0] <= '9'; i++ {
+		size = size*10 + int(p.s[0]-'0')
+		p.s = p.s[1:]
+	}
+	if !p.take(':') || size > len(p.s) {
+		p.failed = true
+		return ""
+	}
+	text := p.s[:size]
+	p.s = p.s[size:]
+	return text
+}
+
+// order returns the places that the text of opOrder lists.
+func (r *Record) order(text string) []place {
+	p := recordParser{s: text, width: r.width}
+	var list []place
+	for p.s != "" && !p.failed {
+		list = append(list, p.place())
+	}
+	return list
+}
