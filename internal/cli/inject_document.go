@@ -34,12 +34,20 @@ type injector struct {
 	now    time.Time
 	// podSecurity is the level to judge pods by, whatever their namespace says.
 	podSecurity inject.PodSecurity
+	// canonical tells to write injected documents anew, and noRecord to leave
+	// out what uninject needs.
+	canonical, noRecord bool
+	// patch is the form of patches to make instead, "" for none.
+	patch string
 }
 
 // outcome is what became of one document.
 type outcome struct {
 	// data is the document's new text; nil where it stays as it is.
 	data []byte
+	// patches are what turns its objects into injected ones, where patches are
+	// asked for: then there is no data.
+	patches []objectPatch
 	// findings are the user's mistakes in it.
 	findings diag.List
 	// skipped are the workloads that were left alone.
@@ -71,6 +79,7 @@ func (j *injector) document(doc *source.Document, err error) outcome {
 		})
 	}
 	var replaced []replacement
+	var workloads []workload
 	for object := range kube.Objects(doc.Root) {
 		if d := notAnObject(object); d != nil {
 			o.findings = append(o.findings, d)
@@ -98,12 +107,56 @@ func (j *injector) document(doc *source.Document, err error) outcome {
 		case result.Pod != w.Template:
 			path := append(object.Path[:len(object.Path):len(object.Path)], w.Path...)
 			replaced = append(replaced, replacement{path, result.Pod})
+			workloads = append(workloads, workload{w, object.Node})
 		}
 	}
 	if len(replaced) > 0 && !o.findings.HasErrors() {
-		o.data = rewrite(doc, replaceAll(doc.Root, replaced))
+		j.write(&o, doc, replaced, workloads)
 	}
 	return o
+}
+
+// workload is a workload of a document, with its object.
+type workload struct {
+	kube.Workload
+	object *source.Node
+}
+
+// write writes the injected pods of workloads into their document. Where that
+// was injected before, it starts from the document as it was then.
+func (j *injector) write(o *outcome, doc *source.Document, pods []replacement, workloads []workload) {
+	if j.patch != "" {
+		var bad diag.List
+		o.patches, bad = patches(j.patch, pods, workloads)
+		o.findings = append(o.findings, bad...)
+		return
+	}
+	if j.canonical {
+		o.data = rewrite(doc, replaceAll(doc.Root, unmarked(pods)))
+		return
+	}
+	paths := make([]kube.Path, len(pods))
+	for i := range pods {
+		paths[i] = pods[i].path
+	}
+	base, stale := before(doc, paths)
+	o.findings = append(o.findings, stale...)
+	if base != doc {
+		for i, w := range workloads {
+			w.Template = kube.At(base.Root, paths[i])
+			result := j.engine.Run(j.request(w.Workload, w.object))
+			if result.Diagnostics.HasErrors() {
+				o.findings = append(o.findings, result.Diagnostics...)
+				return
+			}
+			pods[i].node = result.Pod
+		}
+	}
+	data, bad := keep(base, pods, !j.noRecord)
+	o.data = data
+	if bad != nil {
+		o.findings = append(o.findings, bad)
+	}
 }
 
 // request says to the engine what is known about a workload's pod.

@@ -19,6 +19,8 @@ type input struct {
 	name string
 	// found tells that a folder or a pattern was named, not the file itself.
 	found bool
+	// folder is the one that was named, "" where the file itself was.
+	folder string
 	// content is what was read ahead; nil where the file is read when it is
 	// its turn.
 	content *spool
@@ -106,7 +108,7 @@ func (a *app) walk(folder string) ([]*input, error) {
 			return err
 		}
 		if !info.IsDir() {
-			inputs = append(inputs, &input{name: filepath.Join(folder, rest), found: true})
+			inputs = append(inputs, &input{name: filepath.Join(folder, rest), found: true, folder: folder})
 		}
 		return nil
 	})
@@ -312,4 +314,16 @@ func containsWord(r io.Reader, word string) (bool, error) {
 		copy(window, window[kept+n-tail:kept+n])
 		kept = tail
 	}
+}
+
+// within returns the name of the file in the folder that was named.
+func (in *input) within() string {
+	if in.folder == "" {
+		return filepath.Base(in.name)
+	}
+	rel, err := filepath.Rel(in.folder, in.name)
+	if err != nil {
+		return filepath.Base(in.name)
+	}
+	return rel
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ingraft/ingraft/internal/annot"
 	"github.com/ingraft/ingraft/internal/chart/builtin"
 	"github.com/ingraft/ingraft/internal/cluster"
 	"github.com/ingraft/ingraft/internal/inject"
@@ -21,7 +22,7 @@ import (
 type kubeInject struct {
 	*app
 	files    []string
-	output   string
+	writing  writing
 	strict   bool
 	podPaths []string
 	format   string
@@ -29,6 +30,8 @@ type kubeInject struct {
 	warnings    string
 	keepGoing   bool
 	podSecurity string
+	// canonical and noRecord are those of injector.
+	canonical, noRecord bool
 
 	meshConfigFile, injectConfigFile, valuesFile string
 	meshConfigMap, injectConfigMap               string
@@ -100,11 +103,7 @@ of them is sound; with --keep-going the sound ones are.`,
   # Inject into a kind of your own, whose pods are made from spec.worker
   ` + n + ` kube-inject -f farm.yaml --pod-path Farm.example.com=spec.worker`,
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return usagef("unexpected argument %q", args[0]).
-				hinted("Every input needs its own -f; write patterns in quotes: -f '*.yaml'.")
+			return onlyFlags(args)
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := k.check(c); err != nil {
@@ -115,7 +114,10 @@ of them is sound; with --keep-going the sound ones are.`,
 	}
 	f := c.Flags()
 	f.StringArrayVarP(&k.files, "filename", "f", nil, "file, folder or pattern to read, - for standard input (repeatable, or separated by commas)")
-	f.StringVarP(&k.output, "output", "o", "", "file to write; empty for standard output. It may be the input")
+	k.writing.register(f)
+	f.StringVar(&k.writing.patch, "patch", "", "write a patch for each injected object instead of the result: json (RFC 6902), strategic, or kustomize, a folder for -o")
+	f.BoolVar(&k.canonical, "canonical", false, "write injected documents anew, with sorted keys and without comments, rather than keep their text")
+	f.BoolVar(&k.noRecord, "no-undo-record", false, "leave out the annotation "+annot.UndoRecord+", which uninject needs to give back the original exactly")
 	f.StringVar(&k.injectConfigFile, "injectConfigFile", "", "file with the injection template: key config of the ConfigMap, the ConfigMap, or a bare template")
 	f.StringVar(&k.injectConfigMap, "injectConfigMapName", cluster.InjectorConfigMap, "ConfigMap with injection template (key config) and values (key values)")
 	_ = f.MarkHidden("injectConfigMapName")
@@ -189,10 +191,16 @@ func (k *kubeInject) check(c *cobra.Command) error {
 	if _, err := parseKubeVersion(k.kubeVersion); err != nil {
 		return err
 	}
-	switch k.format {
-	case "text", "json", "sarif":
+	if err := checkDiagnosticsFormat(k.format); err != nil {
+		return err
+	}
+	switch k.writing.patch {
+	case "", "json", "strategic", "kustomize":
 	default:
-		return usagef("--diagnostics %q is not text, json or sarif", k.format)
+		return usagef("--patch %q is not json, strategic or kustomize", k.writing.patch)
+	}
+	if k.canonical && (k.writing.diff || k.writing.patch != "") {
+		return usagef("--canonical goes with neither --diff nor --patch")
 	}
 	switch k.warnings {
 	case "off", "on", "error":
@@ -210,6 +218,32 @@ func (k *kubeInject) check(c *cobra.Command) error {
 		k.revision = ""
 	}
 	return nil
+}
+
+func checkDiagnosticsFormat(format string) error {
+	switch format {
+	case "text", "json", "sarif":
+		return nil
+	}
+	return usagef("--diagnostics %q is not text, json or sarif", format)
+}
+
+// onlyFlags refuses arguments of commands whose inputs are given by -f.
+func onlyFlags(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usagef("unexpected argument %q", args[0]).
+		hinted("Every input needs its own -f; write patterns in quotes: -f '*.yaml'.")
+}
+
+// inputs finds the inputs that the values of -f name.
+func (a *app) inputs(names []string) (*inputSet, error) {
+	list, err := a.findInputs(names)
+	if err != nil {
+		return nil, err
+	}
+	return &inputSet{app: a, list: list, room: spoolLimit}, nil
 }
 
 // nativeSince is the minor release of Kubernetes from which on the control
@@ -233,20 +267,20 @@ func parseKubeVersion(version string) (minor int, err error) {
 }
 
 func (k *kubeInject) run(ctx context.Context) error {
-	target, err := k.openTarget(k.output)
-	if err != nil {
-		return err
-	}
-	inputs, err := k.findAll(target)
+	inputs, err := k.inputs(k.files)
 	if err != nil {
 		return err
 	}
 	defer inputs.close()
+	out, err := k.writing.open(k.app, inputs)
+	if err != nil {
+		return err
+	}
+	defer out.close()
 	podPaths, err := kube.ParsePodPaths(k.podPaths)
 	if err != nil {
 		return err
 	}
-
 	podSecurity, err := inject.ParsePodSecurity(k.podSecurity)
 	if err != nil {
 		return err
@@ -273,42 +307,25 @@ func (k *kubeInject) run(ctx context.Context) error {
 		engine: setup.engine, podPaths: podPaths, revision: k.revision,
 		namespace: k.globals.namespace, namespaces: namespaces,
 		native: setup.native, getenv: k.engineEnv, now: k.Now(), podSecurity: podSecurity,
+		canonical: k.canonical, noRecord: k.noRecord, patch: k.writing.patch,
 	}
-	out := newSpool()
-	defer out.close()
 	s := &stream{
 		inputs: inputs, work: work.document, skip: report.skip, weigh: report.weigh, keepGoing: k.keepGoing,
-		out: joiner{to: out},
+		out: out,
 	}
 	if err := s.run(ctx); err != nil {
 		return err
 	}
 	report.findings = append(report.findings, s.findings...)
-	report.dropped, report.written = s.dropped, k.keepGoing && !report.unmet() && out.size > 0
+	report.dropped, report.written = s.dropped, k.keepGoing && !report.unmet() && !out.empty()
 	outcome := report.print()
 	if outcome != nil && !(errors.Is(outcome, errReported) && report.written) {
 		return outcome
 	}
-	if err := target.write(ctx, out.reader()); err != nil {
+	if err := out.finish(ctx); err != nil {
 		return err
 	}
 	return outcome
-}
-
-// findAll finds the inputs, and refuses a target that one of them would make
-// read again.
-func (k *kubeInject) findAll(target *target) (*inputSet, error) {
-	list, err := k.findInputs(k.files)
-	if err != nil {
-		return nil, err
-	}
-	for _, in := range list {
-		if len(list) > 1 && in.found && target.is(k.path(in.name)) {
-			return nil, usagef("-o %s is also one of the %d files that -f finds: it would hold all of them, and be read again next time", target.name, len(list)).
-				hinted("Write to a file that -f does not find.")
-		}
-	}
-	return &inputSet{app: k.app, list: list, room: spoolLimit}, nil
 }
 
 // namespaces returns the Namespace objects of the inputs by name. They may

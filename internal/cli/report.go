@@ -203,8 +203,11 @@ func fewOfEach(l diag.List) (shown diag.List, more []alike) {
 }
 
 // color tells whether standard error shows colours.
-func (a *app) color() bool {
-	return a.IsTerminal != nil && a.IsTerminal(a.Stderr) && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
+func (a *app) color() bool { return a.colorful(a.Stderr) }
+
+// colorful tells whether a stream shows colours.
+func (a *app) colorful(stream any) bool {
+	return a.IsTerminal != nil && a.IsTerminal(stream) && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
 }
 
 func counted(errors, warnings int) string {

@@ -121,7 +121,8 @@ func TestJoiner(t *testing.T) {
 				if add.json {
 					format = source.JSON
 				}
-				if err := j.add(add.in, []byte(add.data), format); err != nil {
+				doc := &source.Document{Text: source.NewText("", []byte(add.data)), Format: format}
+				if err := j.add(add.in, doc, &outcome{}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -29,7 +29,12 @@ type stream struct {
 	weigh func(*diag.Diagnostic) *diag.Diagnostic
 	// keepGoing writes the documents without errors even where others have some.
 	keepGoing bool
-	out       joiner
+	// out takes what became of the documents, in order.
+	out interface {
+		add(in *input, doc *source.Document, o *outcome) error
+		// lost hears of a document with an error, which is left out.
+		lost(in *input)
+	}
 
 	findings diag.List
 	// dropped counts the errors and warnings that were found but not kept.
@@ -155,14 +160,14 @@ func (s *stream) collect(ctx context.Context, ordered <-chan *item) error {
 		if len(it.got.skipped) > 0 {
 			s.skip(it.doc, it.got.skipped)
 		}
-		if it.doc == nil || !sound || s.failed && !s.keepGoing {
+		switch {
+		case s.failed && !s.keepGoing:
 			continue // what follows is still checked
+		case it.doc == nil || !sound:
+			s.out.lost(it.in)
+			continue
 		}
-		data := it.got.data
-		if data == nil {
-			data = it.doc.Text.Data
-		}
-		if err := s.out.add(it.in, data, it.doc.Format); err != nil {
+		if err := s.out.add(it.in, it.doc, &it.got); err != nil {
 			return err
 		}
 	}
@@ -212,7 +217,11 @@ type joiner struct {
 
 // add writes one document. Those of one input bring their separators along;
 // between two inputs one is put where it is needed.
-func (j *joiner) add(in *input, data []byte, format source.Format) error {
+func (j *joiner) add(in *input, doc *source.Document, o *outcome) error {
+	data, format := o.data, doc.Format
+	if data == nil {
+		data = doc.Text.Data
+	}
 	if len(data) == 0 {
 		return nil
 	}
@@ -240,6 +249,12 @@ func (j *joiner) add(in *input, data []byte, format source.Format) error {
 	j.open = data[len(data)-1] != '\n'
 	return nil
 }
+
+// lost does nothing: the other documents are as good without it.
+func (j *joiner) lost(*input) {}
+
+// end does nothing: what was added is complete.
+func (j *joiner) end() error { return nil }
 
 // startsLine reports whether a document begins with a separator, which must
 // stand at the start of a line.

@@ -31,7 +31,7 @@ func streamOf(documents int, work func(*source.Document, error) outcome, out *by
 		{name: "a", content: spoolOf([]byte(a.String()))},
 		{name: "b", content: spoolOf([]byte(b.String()))},
 	}}
-	s = &stream{inputs: inputs, work: work, skip: func(*source.Document, []skipped) {}, out: joiner{to: out}}
+	s = &stream{inputs: inputs, work: work, skip: func(*source.Document, []skipped) {}, out: &joiner{to: out}}
 	return s, a.String() + "---\n" + b.String()
 }
 
@@ -51,7 +51,7 @@ func TestStreamKeepsOrderAndBoundsWhatIsInFlight(t *testing.T) {
 	}
 	s, text := streamOf(documents, work, &out)
 	written := 0
-	s.out.to = writerFunc(func(p []byte) (int, error) {
+	s.out.(*joiner).to = writerFunc(func(p []byte) (int, error) {
 		written++
 		most.Store(max(most.Load(), started.Load()-int64(written)))
 		return out.Write(p)
@@ -93,7 +93,7 @@ func TestStreamEndsWithItsContext(t *testing.T) {
 func TestStreamEndsWhenNothingCanBeWritten(t *testing.T) {
 	full := errors.New("disk full")
 	s, _ := streamOf(5000, func(*source.Document, error) outcome { return outcome{} }, nil)
-	s.out.to = writerFunc(func([]byte) (int, error) { return 0, full })
+	s.out.(*joiner).to = writerFunc(func([]byte) (int, error) { return 0, full })
 	if err := s.run(context.Background()); !errors.Is(err, full) {
 		t.Errorf("error: %v", err)
 	}

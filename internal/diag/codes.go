@@ -46,6 +46,14 @@ const (
 	CodeNumber = "IGF0007"
 	// CodeTag: a tag that Kubernetes does not know.
 	CodeTag = "IGF0008"
+	// CodeNoRecord: an injected document without a record to undo that by.
+	CodeNoRecord = "IGF0011"
+	// CodeStaleRecord: a record of an injection that no longer fits.
+	CodeStaleRecord = "IGF0012"
+	// CodeGuess: a guess at what an injection without record has changed.
+	CodeGuess = "IGF0013"
+	// CodeNoPatch: an object that a patch of the form asked for cannot be made for.
+	CodeNoPatch = "IGF0014"
 )
 
 // codes is sorted by ID.
@@ -66,6 +74,14 @@ var codes = [...]Code{
 		"Kubernetes reads YAML 1.1, where a leading zero makes a number octal and underscores are left out; and no number has more digits than fit into 64 bits."},
 	{CodeTag, Warning, "tag without meaning",
 		"The tag (!name) belongs to some other tool. Kubernetes reads the value as if the tag were not there."},
+	{CodeNoRecord, Warning, "injection without undo record",
+		"What injection changes is spread over all of the document, and a record that puts every byte back would be as long as the document."},
+	{CodeStaleRecord, Warning, "undo record that no longer fits",
+		"Somebody changed what injection had changed, or the annotation ingraft.io/undo itself. What the record says is put back; what it cannot tell stays."},
+	{CodeGuess, Warning, "guess at the original",
+		"The workload was injected by another tool, or its undo record is gone. What injection added is told by its names and values, and might be yours."},
+	{CodeNoPatch, Error, "object that cannot be patched so",
+		"Patches of this form do not exist for the object: strategic ones are for the kinds of Kubernetes itself, and kustomize finds objects by name."},
 	{"IGF0101", Error, "workload without pod template",
 		"A workload makes its pods from its pod template. There is none where its kind keeps it, so there is nothing to inject into."},
 	{"IGF0102", Error, "value of the wrong type",
