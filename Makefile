@@ -1,16 +1,37 @@
-GO ?= go
+GO   ?= go
+TOOL  = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 
-.PHONY: build test conformance lint
+# How many cases test/conformance generates beside the mesh's own inputs, and
+# from which seed.
+CASES ?= 0
+SEED  ?= 1
+
+.PHONY: build test conformance bench lint
+
 build:
 	$(GO) build -trimpath -ldflags "-s -w" -o bin/ingraft ./cmd/ingraft
 
+# Unit tests, scripts of the commands and the seeds of the fuzz targets.
 test:
 	$(GO) test -race ./...
 
-lint:
-	$(GO) vet ./...
-
-# The tests that run ingraft beside the mesh's own module. Cold, the compiler
-# takes about eight CPU minutes; after that a few seconds.
+# ingraft beside the mesh's own module: the same inputs through both. Cold,
+# the compiler takes about eight CPU minutes. The run prints its counts and
+# what it reached of the mesh's injector; docs/conformance.md holds both.
 conformance:
-	cd test/conformance && $(GO) test ./...
+	cd test/conformance && $(GO) test -timeout 45m -coverpkg=istio.io/istio/pkg/kube/inject \
+		-coverprofile=$(or $(TMPDIR),/tmp)/ingraft-conformance.cover . -args -cases=$(CASES) -seed=$(SEED)
+	cd test/conformance && $(GO) test $$($(GO) list ./... | tail -n +2)
+
+# Both engines and both programs, measured in one run: docs/performance.md.
+bench: build
+	cd test/conformance && $(GO) build -trimpath -ldflags "-s -w" -o ../../bin/istioctl istio.io/istio/istioctl/cmd/istioctl
+	cd test/conformance && $(GO) run ./bench -ingraft ../../bin/ingraft -istioctl ../../bin/istioctl -out ../../docs/performance.md
+
+lint:
+	@unformatted=$$($(TOOL) gofumpt -l cmd internal test); test -z "$$unformatted" || { echo "gofumpt would change:"; echo "$$unformatted"; exit 1; }
+	$(GO) vet ./...
+	cd test/conformance && $(GO) vet ./...
+	$(TOOL) staticcheck ./...
+	@out=$$($(TOOL) govulncheck ./... 2>&1) && echo "$$out" || { \
+		case "$$out" in *"fetching vulnerabilities"*) echo "govulncheck: skipped, its database does not answer" ;; *) echo "$$out"; exit 1 ;; esac; }

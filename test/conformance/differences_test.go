@@ -1,0 +1,377 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"istio.io/istio/pkg/kube/inject"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// A difference is deliberate if what the peer does instead is refused by the
+// API server, loses what the user wrote, cannot work, or is unlike what its
+// own webhook does. Each is recognised here by code of its own: the peer's
+// result is mended as docs/differences.md says, or taken from the peer's
+// webhook or from its first injection, and must then be equal to ours.
+
+// situation is all that is known about two outcomes that differ.
+type situation struct {
+	testCase
+	benches *benches
+	bench   *bench
+	// object is what was injected: the case's, or the result of the first
+	// injection.
+	object     object
+	peer, ours outcome
+	difference
+}
+
+// explain returns the names of the deliberate differences that make the peer's
+// outcome ours, and "" where they do not.
+func explain(s situation) string {
+	if name := s.whole(); name != "" {
+		return name
+	}
+	for _, r := range s.references() {
+		if names, ok := s.reached(r); ok {
+			return strings.Join(names, " + ")
+		}
+	}
+	return ""
+}
+
+// whole names differences that are about a pod as a whole.
+func (s situation) whole() string {
+	switch {
+	case s.ours.refused && !s.peer.refused && strings.Contains(s.ours.message, "[IGF0606]") && s.changesStructure():
+		return "the text of an annotation changes the structure"
+	case !s.ours.refused && !s.ours.injected && (s.peer.injected || s.peer.refused) && s.onWindows():
+		return "Windows"
+	}
+	return ""
+}
+
+func (s situation) onWindows() bool {
+	for _, w := range workloadsOf(s.object) {
+		spec, _ := w.template["spec"].(object)
+		selector, _ := spec["nodeSelector"].(object)
+		os, _ := spec["os"].(object)
+		if selector["kubernetes.io/os"] == "windows" || os["name"] == "windows" {
+			return true
+		}
+	}
+	return false
+}
+
+// changesStructure tells that the text of an annotation does more in the
+// peer's result than to stand where it was meant to: with a plain word in its
+// place the result has another shape, or the word at more places than the
+// text.
+func (s situation) changesStructure() bool {
+	const word = "plainword"
+	for i := range workloadsOf(s.object) {
+		meta, _ := workloadsOf(s.object)[i].template["metadata"].(object)
+		annotations, _ := meta["annotations"].(object)
+		for key, text := range annotations {
+			text, _ := text.(string)
+			if !strings.ContainsAny(text, "\"'\n#{}[]: \\") {
+				continue
+			}
+			for _, plain := range plainTexts(text, word) {
+				variant := copyTree(s.object).(object)
+				workloadsOf(variant)[i].template["metadata"].(object)["annotations"].(object)[key] = plain
+				other := s.bench.byPeer(s.testCase, variant)
+				if other.refused {
+					continue
+				}
+				a, _ := tree(s.peer.object)
+				b, _ := tree(other.object)
+				if shape(a) != shape(b) || strings.Count(string(mustJSON(a)), quoteInner(text)) != strings.Count(string(mustJSON(b)), quoteInner(plain)) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// plainTexts are texts without anything special that could stand for another:
+// the word, and for JSON the same with the word for each string in it.
+func plainTexts(text, word string) []string {
+	list := []string{word}
+	var v any
+	if json.Unmarshal([]byte(text), &v) == nil {
+		list = append(list, string(mustJSON(plainLeaves(v, word))))
+	}
+	return list
+}
+
+func plainLeaves(v any, word string) any {
+	switch v := v.(type) {
+	case string:
+		return word
+	case object:
+		for k, e := range v {
+			v[k] = plainLeaves(e, word)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = plainLeaves(e, word)
+		}
+	}
+	return v
+}
+
+func quoteInner(s string) string {
+	q := string(mustJSON(s))
+	return q[1 : len(q)-1]
+}
+
+// shape writes a tree without its values.
+func shape(v any) string {
+	switch v := v.(type) {
+	case object:
+		var b strings.Builder
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			b.WriteString(k + "{" + shape(v[k]) + "}")
+		}
+		return b.String()
+	case []any:
+		var b strings.Builder
+		for _, e := range v {
+			b.WriteString("[" + shape(e) + "]")
+		}
+		return b.String()
+	}
+	return ""
+}
+
+// reference is what the peer does in another way.
+type reference struct {
+	names []string
+	outcome
+	// before is what was injected.
+	before object
+}
+
+// references are the ways in which the peer could have injected the same.
+func (s situation) references() []reference {
+	list := []reference{{nil, s.peer, s.object}}
+	again := func(o object) {
+		first := s.bench.byPeer(s.testCase, o)
+		var names []string
+		if compare(first, s.peer).class != "" {
+			names = append(names, "injecting again")
+		}
+		list = append(list, reference{names, first, o})
+	}
+	if s.Then != nil {
+		again(s.Object)
+	}
+	for _, volumes := range []bool{false, true} {
+		if o, ok := stripped(s.object, volumes); ok {
+			again(o)
+		}
+	}
+	if s.World.OpenShift && s.Door == doorWebhook {
+		for _, r := range list {
+			if o, ok := withoutAssignedUser(r.before); ok {
+				list = append(list, reference{append(slices.Clone(r.names), "user assigned by OpenShift"), s.bench.byPeer(s.testCase, o), o})
+			}
+		}
+	}
+	if s.Door == doorCLI {
+		for _, r := range list {
+			if o, ok := s.byWebhook(r.before); ok {
+				list = append(list, reference{append(slices.Clone(r.names), s.unlikeWebhook()), o, r.before})
+			}
+		}
+	}
+	return list
+}
+
+// withoutAssignedUser returns the pod without the user and the group of its
+// own istio-proxy container where they are those that OpenShift assigned, which
+// is told by the application's user being the same.
+func withoutAssignedUser(o object) (object, bool) {
+	o = copyTree(o).(object)
+	changed := false
+	for _, w := range workloadsOf(o) {
+		spec, _ := w.template["spec"].(object)
+		var proxy object
+		var mine, theirs any = 0.0, 0.0
+		for _, c := range append(items(spec, "containers"), items(spec, "initContainers")...) {
+			context, _ := c["securityContext"].(object)
+			user := context["runAsUser"]
+			switch name := c["name"]; {
+			case name == "istio-proxy" && proxy == nil:
+				if proxy = context; user != nil {
+					mine = user
+				}
+			case user != nil && name != "istio-proxy" && name != "istio-init" && name != "istio-validation":
+				theirs = user
+			}
+		}
+		if proxy != nil && fmt.Sprint(mine) == fmt.Sprint(theirs) {
+			delete(proxy, "runAsUser")
+			delete(proxy, "runAsGroup")
+			changed = true
+		}
+	}
+	return o, changed
+}
+
+// unlikeWebhook names what makes the peer's kube-inject do otherwise than its
+// webhook.
+func (s situation) unlikeWebhook() string {
+	text := s.bench.setting.config
+	kind, _ := s.Object["kind"].(string)
+	switch js := string(mustJSON(s.object)); {
+	case kind == "CronJob" || strings.Contains(js, `"kind":"CronJob"`):
+		return "kube-inject: metadata of a CronJob"
+	case runtime.IsNotRegisteredError(errOf(inject.FromRawToObject(mustJSON(s.object)))):
+		return "kube-inject: kinds that it does not know"
+	case strings.Contains(js, `"proxy.istio.io/config"`):
+		return "kube-inject: proxy configuration of a pod"
+	case strings.Contains(js, `"namespace":"kube-system"`) || strings.Contains(js, `"namespace":"local-path-storage"`):
+		return "kube-inject: system namespaces"
+	case !strings.Contains(text, "defaultTemplates: [sidecar]") || strings.Contains(text, "aliases:"):
+		return "kube-inject: default templates and aliases"
+	case strings.Contains(text, "injectedAnnotations:\n  "):
+		return "kube-inject: injected annotations"
+	default:
+		return "kube-inject: namespace that templates see"
+	}
+}
+
+func errOf(_ runtime.Object, err error) error { return err }
+
+// byWebhook injects the pod template of each workload as the webhook of the
+// peer injects the pods that come of it, with every pod wanted.
+func (s situation) byWebhook(o object) (outcome, bool) {
+	o = copyTree(o).(object)
+	for _, w := range workloadsOf(o) {
+		meta, _ := w.template["metadata"].(object)
+		if meta == nil {
+			meta = object{}
+		}
+		if w.kind != "Pod" {
+			if meta["ownerReferences"] != nil || meta["generateName"] != nil || meta["name"] != nil {
+				return outcome{}, false
+			}
+			meta["generateName"] = "g-"
+			meta["ownerReferences"] = []any{object{"apiVersion": w.apiVersion, "kind": w.kind, "name": w.name, "uid": "u", "controller": true}}
+		}
+		pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": w.template["spec"]}
+		out := ask(s.bench.peer.willing, mustJSON(decodePod(mustJSON(pod))), w.namespace, "")
+		if out.refused {
+			return out, true
+		}
+		after, err := tree(out.object)
+		if err != nil {
+			return outcome{}, false
+		}
+		meta, _ = after["metadata"].(object)
+		if w.kind != "Pod" {
+			delete(meta, "generateName")
+			delete(meta, "ownerReferences")
+		}
+		w.template["metadata"], w.template["spec"] = meta, after["spec"]
+	}
+	return outcome{object: decodeObject(mustJSON(o)), injected: true}, true
+}
+
+// workload is a pod template within an object.
+type workload struct {
+	kind, apiVersion, name, namespace string
+	// template holds metadata and spec; the object itself for a bare pod.
+	template object
+}
+
+// workloadsOf finds the pod templates of an object, where the kinds that the
+// generator makes keep them.
+func workloadsOf(o object) []workload {
+	kind, _ := o["kind"].(string)
+	apiVersion, _ := o["apiVersion"].(string)
+	meta, _ := o["metadata"].(object)
+	name, _ := meta["name"].(string)
+	namespace, _ := meta["namespace"].(string)
+	w := workload{kind: kind, apiVersion: apiVersion, name: name, namespace: namespace}
+	at := o
+	switch kind {
+	case "List":
+		items, _ := o["items"].([]any)
+		var all []workload
+		for _, item := range items {
+			if item, ok := item.(object); ok {
+				all = append(all, workloadsOf(item)...)
+			}
+		}
+		return all
+	case "Pod":
+		w.template = o
+		return []workload{w}
+	case "PodTemplate":
+	case "CronJob":
+		spec, _ := o["spec"].(object)
+		jobTemplate, _ := spec["jobTemplate"].(object)
+		at, _ = jobTemplate["spec"].(object)
+	default:
+		at, _ = o["spec"].(object)
+	}
+	var ok bool
+	if w.template, ok = at["template"].(object); !ok {
+		return nil
+	}
+	return []workload{w}
+}
+
+// reached tells whether our outcome is a reference's once that is mended, and
+// by which deliberate differences.
+func (s situation) reached(r reference) ([]string, bool) {
+	if r.refused || s.ours.refused {
+		return r.names, r.refused && s.ours.refused && len(r.names) > 0
+	}
+	want, err := tree(r.object)
+	if err != nil {
+		return nil, false
+	}
+	got, err := tree(s.ours.object)
+	if err != nil {
+		return nil, false
+	}
+	names := map[string]bool{}
+	before, after, ours := workloadsOf(r.before), workloadsOf(want), workloadsOf(got)
+	if len(before) != len(after) || len(after) != len(ours) {
+		return nil, false
+	}
+	for i := range after {
+		m := mending{s: s, before: podOf(before[i].template), pod: podOf(after[i].template), names: names}
+		for _, mend := range mends {
+			mend.do(&m)
+		}
+		fixed, err := tree(m.pod)
+		if err != nil {
+			return nil, false
+		}
+		after[i].template["metadata"], after[i].template["spec"] = fixed["metadata"], fixed["spec"]
+	}
+	if !reflect.DeepEqual(normal(decodeObject(mustJSON(want))), normal(decodeObject(mustJSON(got)))) {
+		return nil, false
+	}
+	all := append(slices.Clone(r.names), slices.Sorted(maps.Keys(names))...)
+	return all, len(all) > 0
+}
+
+func podOf(template object) *corev1.Pod {
+	pod := &corev1.Pod{}
+	if err := json.Unmarshal(mustJSON(object{"metadata": template["metadata"], "spec": template["spec"]}), pod); err != nil {
+		return &corev1.Pod{}
+	}
+	return pod
+}

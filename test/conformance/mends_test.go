@@ -1,0 +1,397 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"istio.io/istio/pkg/kube/inject"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+)
+
+// mending is a pod of the peer's that is being made what it should be.
+type mending struct {
+	s situation
+	// before is the pod as it went in, pod the peer's result.
+	before, pod *corev1.Pod
+	// keptVolumes names the volumes whose source is the user's.
+	keptVolumes []string
+	// names collects the differences that were mended.
+	names map[string]bool
+}
+
+func (m *mending) note(name string) { m.names[name] = true }
+
+// mends are the deliberate differences within a pod. Each changes what the
+// peer made into what docs/differences.md says, and notes by which name.
+var mends = []struct {
+	names []string
+	do    func(*mending)
+}{
+	{[]string{nameProxies}, mendProxies},
+	{[]string{nameNoStatusPort}, mendStatusPort},
+	{[]string{nameBypassed, nameUnknownPort, nameAgentPort, nameNoStatusPort}, mendProbes},
+	{[]string{nameVolume}, mendVolumes},
+	{[]string{nameStatus}, mendStatus},
+}
+
+// The names of the differences within a pod; see documented.
+const (
+	nameProxies      = "two istio-proxy containers"
+	nameNoStatusPort = "no status port"
+	nameBypassed     = "probe not redirected"
+	nameUnknownPort  = "probe on an unknown port name"
+	nameAgentPort    = "probe on the agent's port"
+	nameVolume       = "two sources in a volume"
+	nameStatus       = "names that the status must not claim"
+)
+
+// mendProxies makes one container of two that are called istio-proxy, one
+// among the containers and one among the init containers: the API server
+// refuses both. The one of the templates stays where it is, and what the other
+// says wins. See "Two istio-proxy containers" in docs/differences.md.
+func mendProxies(m *mending) {
+	spec := &m.pod.Spec
+	classic := slices.IndexFunc(spec.Containers, isProxy)
+	native := slices.IndexFunc(spec.InitContainers, isProxy)
+	if classic < 0 || native < 0 {
+		return
+	}
+	users := func(list []corev1.Container) *corev1.Container {
+		if i := slices.IndexFunc(list, isProxy); i >= 0 {
+			return &list[i]
+		}
+		return nil
+	}
+	stays, goes := &spec.InitContainers[native], spec.Containers[classic]
+	list, save := "containers", users(m.before.Spec.Containers)
+	if mine := users(m.before.Spec.InitContainers); mine != nil && !m.templatesAreNative() {
+		stays, goes, list, save = &spec.Containers[classic], spec.InitContainers[native], "initContainers", mine
+		goes.RestartPolicy = nil
+	}
+	if goes.Image == "auto" {
+		goes.Image = ""
+	}
+	merged, err := strategicpatch.StrategicMergePatch(mustJSON(*stays), mustJSON(goes), corev1.Container{})
+	if err != nil {
+		return
+	}
+	*stays = corev1.Container{}
+	if json.Unmarshal(merged, stays) != nil {
+		return
+	}
+	m.note(nameProxies)
+	if list == "containers" {
+		spec.Containers = slices.Delete(spec.Containers, classic, classic+1)
+	} else {
+		spec.InitContainers = slices.Delete(spec.InitContainers, native, native+1)
+		inClassicOrder(spec.InitContainers)
+	}
+	m.editStatus(func(status map[string]any) {
+		names, _ := status[list].([]any)
+		status[list] = slices.DeleteFunc(names, func(n any) bool { return n == "istio-proxy" })
+	})
+	if save != nil && list == "initContainers" {
+		c := save.DeepCopy()
+		c.RestartPolicy = nil
+		if c.Image == "auto" {
+			c.Image = ""
+		}
+		m.pod.Annotations["proxy.istio.io/overrides"] = string(mustJSON(inject.ParsedContainers{Containers: []corev1.Container{*c}}))
+	}
+}
+
+// inClassicOrder puts the init containers of the mesh where they go without a
+// native sidecar: the check first, redirection last.
+func inClassicOrder(inits []corev1.Container) {
+	rank := func(c corev1.Container) int {
+		return map[string]int{"istio-validation": -1, "istio-init": 1, "enable-core-dump": 2}[c.Name]
+	}
+	slices.SortStableFunc(inits, func(a, b corev1.Container) int { return rank(a) - rank(b) })
+}
+
+// mendStatusPort sends probes to the status port that the pod's annotation
+// gives with blanks around it, which the peer reads as 0: see "No status port"
+// in docs/differences.md.
+func mendStatusPort(m *mending) {
+	text := m.pod.Annotations["status.sidecar.istio.io/port"]
+	port, err := strconv.Atoi(strings.TrimSpace(text))
+	if _, plain := strconv.Atoi(text); err != nil || plain == nil {
+		return
+	}
+	m.appContainers(func(now, before *corev1.Container) {
+		fix := func(get *corev1.HTTPGetAction) {
+			if get != nil && strings.HasPrefix(get.Path, "/app-") && get.Port == intstr.FromInt32(0) {
+				get.Port = intstr.FromInt32(int32(port))
+				m.note(nameNoStatusPort)
+			}
+		}
+		for _, p := range []*corev1.Probe{now.ReadinessProbe, now.LivenessProbe, now.StartupProbe} {
+			if p != nil {
+				fix(p.HTTPGet)
+			}
+		}
+		if l := now.Lifecycle; l != nil {
+			for _, h := range []*corev1.LifecycleHandler{l.PreStop, l.PostStart} {
+				if h != nil {
+					fix(h.HTTPGet)
+				}
+			}
+		}
+	})
+}
+
+// templatesAreNative tells that the templates made the sidecar a native one.
+func (m *mending) templatesAreNative() bool {
+	var status struct{ InitContainers []string }
+	return json.Unmarshal([]byte(m.pod.Annotations[statusAnnotation]), &status) == nil && slices.Contains(status.InitContainers, "istio-proxy")
+}
+
+func isProxy(c corev1.Container) bool { return c.Name == "istio-proxy" }
+
+// editStatus changes the status annotation.
+func (m *mending) editStatus(f func(status map[string]any)) {
+	var status map[string]any
+	if json.Unmarshal([]byte(m.pod.Annotations[statusAnnotation]), &status) != nil {
+		return
+	}
+	f(status)
+	m.pod.Annotations[statusAnnotation] = string(mustJSON(status))
+}
+
+// appContainers calls f with each container of the pod that is not the proxy,
+// and with the container of that name as it went in.
+func (m *mending) appContainers(f func(now, before *corev1.Container)) {
+	for _, list := range []struct{ now, before []corev1.Container }{
+		{m.pod.Spec.Containers, m.before.Spec.Containers}, {m.pod.Spec.InitContainers, m.before.Spec.InitContainers},
+	} {
+		for i := range list.now {
+			if list.now[i].Name == "istio-proxy" {
+				continue
+			}
+			for j := range list.before {
+				if list.before[j].Name == list.now[i].Name {
+					f(&list.now[i], &list.before[j])
+				}
+			}
+		}
+	}
+}
+
+// handler is a probe or a lifecycle hook of a container.
+type handler struct {
+	url  string
+	get  *corev1.HTTPGetAction
+	tcp  *corev1.TCPSocketAction
+	grpc *corev1.GRPCAction
+	// restore makes the container's handler what it was.
+	restore func()
+}
+
+func handlersOf(now, before *corev1.Container) []handler {
+	var all []handler
+	probe := func(name string, now **corev1.Probe, before *corev1.Probe) {
+		if before == nil || *now == nil || reflect.DeepEqual(*now, before) {
+			return
+		}
+		all = append(all, handler{
+			"/app-health/" + name, before.HTTPGet, before.TCPSocket, before.GRPC, func() { *now = before },
+		})
+	}
+	probe(now.Name+"/readyz", &now.ReadinessProbe, before.ReadinessProbe)
+	probe(now.Name+"/livez", &now.LivenessProbe, before.LivenessProbe)
+	probe(now.Name+"/startupz", &now.StartupProbe, before.StartupProbe)
+	hook := func(name string, now **corev1.LifecycleHandler, before *corev1.LifecycleHandler) {
+		if before == nil || *now == nil || reflect.DeepEqual(*now, before) {
+			return
+		}
+		all = append(all, handler{"/app-lifecycle/" + name, before.HTTPGet, before.TCPSocket, nil, func() { *now = before }})
+	}
+	if now.Lifecycle != nil && before.Lifecycle != nil {
+		hook(now.Name+"/prestopz", &now.Lifecycle.PreStop, before.Lifecycle.PreStop)
+		hook(now.Name+"/poststartz", &now.Lifecycle.PostStart, before.Lifecycle.PostStart)
+	}
+	return all
+}
+
+// mendProbes leaves those probes and hooks alone that cannot work when they
+// are sent to the agent, or that nothing redirects: see "Probes" in
+// docs/differences.md.
+func mendProbes(m *mending) {
+	drop := map[string]bool{}
+	meshPort := m.s.bench.peer.mesh.GetDefaultConfig().GetStatusPort()
+	agent := int(meshPort)
+	if v, ok := m.pod.Annotations["status.sidecar.istio.io/port"]; ok {
+		agent, _ = strconv.Atoi(strings.TrimSpace(v))
+	}
+	m.appContainers(func(now, before *corev1.Container) {
+		for _, h := range handlersOf(now, before) {
+			var port intstr.IntOrString
+			switch {
+			case h.get != nil:
+				port = h.get.Port
+			case h.tcp != nil:
+				port = h.tcp.Port
+			case h.grpc != nil:
+				port = intstr.FromInt32(h.grpc.Port)
+			default:
+				continue
+			}
+			number, named := port.IntVal, true
+			if port.Type == intstr.String {
+				number, named = 0, false
+				for _, p := range before.Ports {
+					if p.Name == port.StrVal && p.Name != "" {
+						number, named = p.ContainerPort, true
+					}
+				}
+			}
+			asAgent := port.Type == intstr.Int && number == meshPort && h.grpc == nil
+			if asAgent && h.get != nil && h.get.Path == h.url {
+				continue // was rewritten before
+			}
+			switch {
+			case !named:
+				m.note(nameUnknownPort)
+			case asAgent:
+				m.note(nameAgentPort)
+			case agent == 0:
+				m.note(nameNoStatusPort)
+			case m.bypassed(int(number)):
+				m.note(nameBypassed)
+			default:
+				continue
+			}
+			h.restore()
+			drop[h.url] = true
+		}
+	})
+	m.dropProbers(drop)
+}
+
+// bypassed tells that the redirection leaves a port of the pod alone.
+func (m *mending) bypassed(port int) bool {
+	mode := m.s.bench.peer.mesh.GetDefaultConfig().GetInterceptionMode().String()
+	if strings.Contains(m.before.Annotations["proxy.istio.io/config"], "interceptionMode: TPROXY") {
+		mode = "TPROXY"
+	}
+	var values struct {
+		Global struct {
+			Proxy struct{ IncludeInboundPorts, ExcludeInboundPorts *string }
+		}
+	}
+	include, exclude := "*", ""
+	if json.Unmarshal([]byte(m.s.bench.setting.values), &values) == nil {
+		if v := values.Global.Proxy.IncludeInboundPorts; v != nil {
+			include = *v
+		}
+		if v := values.Global.Proxy.ExcludeInboundPorts; v != nil {
+			exclude = *v
+		}
+	}
+	for key, into := range map[string]*string{
+		"sidecar.istio.io/interceptionMode": &mode, "traffic.sidecar.istio.io/includeInboundPorts": &include, "traffic.sidecar.istio.io/excludeInboundPorts": &exclude,
+	} {
+		if v, ok := m.pod.Annotations[key]; ok {
+			*into = v
+		}
+	}
+	in := func(list string) bool {
+		for _, p := range strings.Split(list, ",") {
+			if strings.TrimSpace(p) == fmt.Sprint(port) {
+				return true
+			}
+		}
+		return false
+	}
+	if mode == "NONE" {
+		return true
+	}
+	if strings.TrimSpace(include) == "*" {
+		return in(exclude)
+	}
+	return !in(include)
+}
+
+// dropProbers takes entries out of the map that the agent asks by.
+func (m *mending) dropProbers(drop map[string]bool) {
+	if len(drop) == 0 {
+		return
+	}
+	for _, list := range [][]corev1.Container{m.pod.Spec.Containers, m.pod.Spec.InitContainers} {
+		for i := range list {
+			if list[i].Name != "istio-proxy" {
+				continue
+			}
+			for j, e := range list[i].Env {
+				if e.Name != "ISTIO_KUBE_APP_PROBERS" {
+					continue
+				}
+				var all map[string]json.RawMessage
+				if json.Unmarshal([]byte(e.Value), &all) != nil {
+					continue
+				}
+				for url := range drop {
+					delete(all, url)
+				}
+				if len(all) == 0 {
+					list[i].Env = append(append([]corev1.EnvVar{}, list[i].Env[:j]...), list[i].Env[j+1:]...)
+					break
+				}
+				list[i].Env[j].Value = string(mustJSON(all))
+			}
+		}
+	}
+}
+
+// mendVolumes gives a volume that got two sources the one of the user: see
+// "Two sources in one volume" in docs/differences.md.
+func mendVolumes(m *mending) {
+	for i, v := range m.pod.Spec.Volumes {
+		if sources(v) < 2 {
+			continue
+		}
+		for _, b := range m.before.Spec.Volumes {
+			if b.Name == v.Name && sources(b) == 1 {
+				m.pod.Spec.Volumes[i] = b
+				m.keptVolumes = append(m.keptVolumes, b.Name)
+				m.note(nameVolume)
+			}
+		}
+	}
+}
+
+// mendStatus takes from what the status annotation claims what the user had:
+// see "Names that the status must not claim" in docs/differences.md.
+func mendStatus(m *mending) {
+	var secrets []string
+	m.editStatus(func(status map[string]any) {
+		claimed, _ := status["imagePullSecrets"].([]any)
+		for _, s := range m.before.Spec.ImagePullSecrets {
+			if slices.Contains(claimed, any(s.Name)) {
+				secrets = append(secrets, s.Name)
+			}
+		}
+		if len(m.keptVolumes)+len(secrets) > 0 {
+			status["kept"] = map[string]any{"volumes": m.keptVolumes, "imagePullSecrets": secrets}
+		}
+	})
+	if len(secrets) > 0 {
+		m.note(nameStatus)
+	}
+}
+
+func sources(v corev1.Volume) int {
+	n := 0
+	for i, s := 0, reflect.ValueOf(v.VolumeSource); i < s.NumField(); i++ {
+		if !s.Field(i).IsZero() {
+			n++
+		}
+	}
+	return n
+}

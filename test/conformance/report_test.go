@@ -1,0 +1,156 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// tally counts what came of the cases of one part of the suite.
+type tally struct {
+	name                           string
+	inputs, equal, refused, failed int
+	injected, skipped              int
+	// reasons counts the cases that differ on purpose, by what explains them.
+	reasons map[string]int
+	// random tells that the cases depend on -cases and -seed.
+	random bool
+}
+
+func newTally(name string) *tally { return &tally{name: name, reasons: map[string]int{}} }
+
+func (t *tally) count(v verdict) {
+	t.inputs++
+	switch {
+	case v.peer.refused:
+		t.refused++
+	case v.peer.injected:
+		t.injected++
+	default:
+		t.skipped++
+	}
+	switch {
+	case v.class == "":
+		t.equal++
+	case v.reason != "":
+		t.reasons[v.reason]++
+	default:
+		t.failed++
+	}
+}
+
+func (t *tally) deliberate() int {
+	n := 0
+	for _, k := range t.reasons {
+		n += k
+	}
+	return n
+}
+
+func (t *tally) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d inputs (the peer injects %d, skips %d, refuses %d): %d equal, %d deliberately different, %d failed\n",
+		t.name, t.inputs, t.injected, t.skipped, t.refused, t.equal, t.deliberate(), t.failed)
+	for _, r := range slices.SortedFunc(maps.Keys(t.reasons), func(a, b string) int {
+		if d := t.reasons[b] - t.reasons[a]; d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	}) {
+		fmt.Fprintf(&b, "  %6d  %s\n", t.reasons[r], r)
+	}
+	return b.String()
+}
+
+// reports gathers the tallies of a run.
+type reports struct{ tallies []*tally }
+
+func (r *reports) add(t *tally) { r.tallies = append(r.tallies, t) }
+
+var report reports
+
+// reportFile holds the counts of a whole run.
+const reportFile = "../../docs/conformance.md"
+
+// page writes the counts as a page of the documentation.
+func (r *reports) page(c *coverage) string {
+	var b strings.Builder
+	b.WriteString(`# Conformance
+
+` + "`make conformance`" + ` runs ingraft and the mesh's own Go module (release 1.31) side by side in one
+process, on the same input under the same configuration, and compares what they make of it: both
+results decoded into the Kubernetes types, empty and absent the same, the order of lists
+significant, the status annotation compared as JSON; and refusals by both. A difference counts as
+deliberate only if code of the test makes the mesh's result equal to ingraft's in the way that
+[differences.md](differences.md) says (or takes it from the mesh's own webhook, or from its first
+injection); any other fails the run. This page is what a run printed (written by
+` + "`make conformance UPDATE=1`" + `); a later run fails if what does not depend on chance has changed.
+
+| part | inputs | injected | skipped | refused | equal | deliberately different | else |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+`)
+	for _, t := range r.tallies {
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d | %d |\n", t.name, t.inputs, t.injected, t.skipped, t.refused, t.equal, t.deliberate(), t.failed)
+	}
+	b.WriteString("\ninjected, skipped, refused: what the mesh does with the inputs.\n\n## Deliberate differences, by reason\n")
+	for _, t := range r.tallies {
+		if len(t.reasons) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n| cases | where of [differences.md](differences.md) |\n| ---: | --- |\n", t.name)
+		for _, name := range slices.SortedFunc(maps.Keys(t.reasons), func(a, b string) int {
+			if d := t.reasons[b] - t.reasons[a]; d != 0 {
+				return d
+			}
+			return strings.Compare(a, b)
+		}) {
+			fmt.Fprintf(&b, "| %d | %s |\n", t.reasons[name], name)
+		}
+	}
+	if c != nil {
+		fmt.Fprintf(&b, "\n## What was reached of the mesh's injector\n\n%s", c.markdown())
+	}
+	return b.String()
+}
+
+// lasting returns the lines of a page that do not depend on chance.
+func (r *reports) lasting(page string) []string {
+	var lines []string
+	chance := false
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "#") {
+			chance = strings.HasPrefix(line, "## What was reached")
+		}
+		for _, t := range r.tallies {
+			if t.random && (strings.HasPrefix(line, "| "+t.name+" ") || strings.HasPrefix(line, "### "+t.name)) {
+				chance = chance || strings.HasPrefix(line, "###")
+				line = ""
+			}
+		}
+		if !chance && line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// check compares the page with what the run counted, or writes it.
+func (r *reports) check(c *coverage, update bool) error {
+	page := r.page(c)
+	if update {
+		return os.WriteFile(reportFile, []byte(page), 0o644)
+	}
+	old, err := os.ReadFile(reportFile)
+	if err != nil {
+		return err
+	}
+	was, now := r.lasting(string(old)), r.lasting(page)
+	for i := range max(len(was), len(now)) {
+		if i >= len(was) || i >= len(now) || was[i] != now[i] {
+			return fmt.Errorf("%s is stale from its line %q on: run make conformance UPDATE=1", reportFile, strings.TrimSpace(append(was, "")[min(i, len(was))]))
+		}
+	}
+	return nil
+}
