@@ -105,51 +105,63 @@ func TestRenderErrors(t *testing.T) {
 		chart bool
 	}{
 		{
-			"fail", []string{"templates/a.yaml", "x\n{{ fail \"no such profile\" }}"},
+			"fail",
+			[]string{"templates/a.yaml", "x\n{{ fail \"no such profile\" }}"},
 			"rendering c/templates/a.yaml:2:4: no such profile", true,
 		},
 		{
-			"required", []string{"templates/a.yaml", `{{ required "set hub" .Values.hub }}`},
+			"required",
+			[]string{"templates/a.yaml", `{{ required "set hub" .Values.hub }}`},
 			"rendering c/templates/a.yaml:1:4: set hub", true,
 		},
 		{
-			"in a partial", []string{"templates/_p.tpl", "{{ define \"p\" }}\n{{ fail \"deep: down\" }}{{ end }}", "templates/a.yaml", `{{ include "p" . }}`},
+			"in a partial",
+			[]string{"templates/_p.tpl", "{{ define \"p\" }}\n{{ fail \"deep: down\" }}{{ end }}", "templates/a.yaml", `{{ include "p" . }}`},
 			"rendering c/templates/_p.tpl:2:4: deep: down", true,
 		},
 		{
-			"in a tpl", []string{"templates/a.yaml", `{{ tpl "{{ fail \"inside\" }}" . }}`},
+			"in a tpl",
+			[]string{"templates/a.yaml", `{{ tpl "{{ fail \"inside\" }}" . }}`},
 			"rendering c/templates/a.yaml:1:4: inside", true,
 		},
 		{
-			"tpl that does not parse", []string{"templates/a.yaml", `{{ tpl "{{ if }}" . }}`},
+			"tpl that does not parse",
+			[]string{"templates/a.yaml", `{{ tpl "{{ if }}" . }}`},
 			"rendering c/templates/a.yaml:1:4: missing value for if", false,
 		},
 		{
-			"nil in the way", []string{"templates/a.yaml", "{{ .Values.a.b }}"},
+			"nil in the way",
+			[]string{"templates/a.yaml", "{{ .Values.a.b }}"},
 			"rendering c/templates/a.yaml:1:11: nil pointer evaluating interface {}.b", false,
 		},
 		{
-			"unknown function", []string{"templates/a.yaml", "\n{{ nope }}"},
+			"unknown function",
+			[]string{"templates/a.yaml", "\n{{ nope }}"},
 			`rendering c/templates/a.yaml:2:1: function "nope" not defined`, false,
 		},
 		{
-			"environment", []string{"templates/a.yaml", `{{ env "HOME" }}`},
+			"environment",
+			[]string{"templates/a.yaml", `{{ env "HOME" }}`},
 			`rendering c/templates/a.yaml:1:1: function "env" not defined`, false,
 		},
 		{
-			"unknown template", []string{"templates/a.yaml", `{{ include "nope" . }}`},
+			"unknown template",
+			[]string{"templates/a.yaml", `{{ include "nope" . }}`},
 			`rendering c/templates/a.yaml:1:4: error calling include: there is no template "nope"`, false,
 		},
 		{
-			"panic in a function", []string{"templates/a.yaml", `{{ index (list 1) 3 }}`},
+			"panic in a function",
+			[]string{"templates/a.yaml", `{{ index (list 1) 3 }}`},
 			"rendering c/templates/a.yaml:1:4: error calling index: index out of range: 3", false,
 		},
 		{
-			"unsupported", []string{"templates/a.yaml", "{{ toToml . }}"},
+			"unsupported",
+			[]string{"templates/a.yaml", "{{ toToml . }}"},
 			"rendering c/templates/a.yaml:1:4: error calling toToml: charts cannot use the function toToml here: it is not supported", false,
 		},
 		{
-			"what cannot be encoded", []string{"templates/a.yaml", `{{ $d := dict }}{{ $_ := set $d "f" .Files.Get }}{{ mustToJson $d }}`},
+			"what cannot be encoded",
+			[]string{"templates/a.yaml", `{{ $d := dict }}{{ $_ := set $d "f" .Files.Get }}{{ mustToJson $d }}`},
 			"", false,
 		},
 	} {

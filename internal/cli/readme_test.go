@@ -91,8 +91,16 @@ func TestVersionIsThatOfTheFile(t *testing.T) {
 // Every command shows how it is used.
 func TestEveryCommandHasExamples(t *testing.T) {
 	commands := [][]string{
-		{}, {"kube-inject"}, {"version"}, {"options"}, {"help"}, {"completion"},
-		{"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"},
+		{},
+		{"kube-inject"},
+		{"version"},
+		{"options"},
+		{"help"},
+		{"completion"},
+		{"completion", "bash"},
+		{"completion", "zsh"},
+		{"completion", "fish"},
+		{"completion", "powershell"},
 	}
 	for _, command := range commands {
 		var stdout, stderr bytes.Buffer

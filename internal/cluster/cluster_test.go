@@ -105,15 +105,18 @@ func TestConfigured(t *testing.T) {
 		{"unknown context", cluster.Config{Kubeconfig: one, Context: "c", Getenv: env()}, false, `the kubeconfig has no context "c": it has a, b`},
 		{"context of nothing", cluster.Config{Context: "c", Getenv: env()}, false, `there is no kubeconfig that could have the context "c"`},
 		{
-			"no current context", cluster.Config{Kubeconfig: write("contexts: [{name: x, context: {cluster: c, user: u}}]"), Getenv: env()},
+			"no current context",
+			cluster.Config{Kubeconfig: write("contexts: [{name: x, context: {cluster: c, user: u}}]"), Getenv: env()},
 			false, "the kubeconfig has no current context: it has x",
 		},
 		{
-			"current context that is missing", cluster.Config{Kubeconfig: write("current-context: gone\ncontexts: [{name: x, context: {cluster: c, user: u}}]"), Getenv: env()},
+			"current context that is missing",
+			cluster.Config{Kubeconfig: write("current-context: gone\ncontexts: [{name: x, context: {cluster: c, user: u}}]"), Getenv: env()},
 			false, `the kubeconfig has no context "gone", which it names as its current one: it has x`,
 		},
 		{
-			"context without cluster", cluster.Config{Kubeconfig: write("current-context: x\ncontexts: [{name: x, context: {cluster: c}}]"), Getenv: env()},
+			"context without cluster",
+			cluster.Config{Kubeconfig: write("current-context: x\ncontexts: [{name: x, context: {cluster: c}}]"), Getenv: env()},
 			false, `reading context "x" of the kubeconfig: `,
 		},
 	} {

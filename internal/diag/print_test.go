@@ -48,32 +48,56 @@ func TestWriteText(t *testing.T) {
   in Deployment shop/cart, document 3
   fix: write "true" or "false"
 `},
-		{"warning", at(t, "-", "a: 1\n", "a", diag.Diagnostic{Code: "IGF0004", Severity: diag.Warning, Message: "m"}),
-			"-:1:1: warning: m [IGF0004]\n  1 | a: 1\n    | ^\n"},
+		{
+			"warning", at(t, "-", "a: 1\n", "a", diag.Diagnostic{Code: "IGF0004", Severity: diag.Warning, Message: "m"}),
+			"-:1:1: warning: m [IGF0004]\n  1 | a: 1\n    | ^\n",
+		},
 		{"no place", &diag.Diagnostic{Severity: diag.Error, File: "values.json", Message: "m"}, "values.json: m\n"},
 		{"no file", &diag.Diagnostic{Severity: diag.Info, Message: "m", Document: 2}, "info: m\n  in document 2\n"},
-		{"tab", at(t, "f", "\ta:\tb\n", "b", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
-			"f:1:5: m\n  1 |     a:    b\n    |           ^\n"},
-		{"wide runes", at(t, "f", "名前: 値 x\n", "x", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
-			"f:1:7: m\n  1 | 名前: 値 x\n    |          ^\n"},
-		{"wide runes marked", at(t, "f", "a: 値\n", "値", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
-			"f:1:4: m\n  1 | a: 値\n    |    ^^\n"},
-		{"combining runes", at(t, "f", "e\u0301: x\n", "x", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
-			"f:1:5: m\n  1 | e\u0301: x\n    |    ^\n"},
-		{"what a terminal obeys", at(t, "f", "a: \x1b[31m\u202e\xff x\r\n", "x", diag.Diagnostic{Severity: diag.Error, Message: "bad \x1b]0;t\a"}),
-			"f:1:12: bad \ufffd]0;t\ufffd\n  1 | a: \ufffd[31m\ufffd\ufffd x\n    |            ^\n"},
-		{"end of line", at(t, "f", "a: [\n", "\n", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
-			"f:1:5: m\n  1 | a: [\n    |     ^\n"},
-		{"several lines", at(t, "f", "a: [1,\n 2]\n", "[1,\n 2]", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
-			"f:1:4: m\n  1 | a: [1,\n    |    ^^^\n"},
-		{"empty span", &diag.Diagnostic{Severity: diag.Error, Message: "m", Span: source.Span{Text: source.NewText("f", []byte("ab")), Start: 1, End: 1}},
-			"f:1:2: m\n  1 | ab\n    |  ^\n"},
-		{"long line, finding early", at(t, "f", "ab: "+long, "ab", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
-			"f:1:1: m\n  1 | ab: " + long[:33] + "...\n    | ^^\n"},
-		{"long line, finding late", at(t, "f", long+"ab"+long, "ab", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
-			"f:1:301: m\n  1 | ..." + long[:24] + "ab" + long[:8] + "...\n    | " + strings.Repeat(" ", 27) + "^^\n"},
-		{"long finding", at(t, "f", "a: "+long, long, diag.Diagnostic{Severity: diag.Error, Message: "m"}),
-			"f:1:4: m\n  1 | a: " + long[:34] + "...\n    |    " + strings.Repeat("^", 34) + "\n"},
+		{
+			"tab", at(t, "f", "\ta:\tb\n", "b", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
+			"f:1:5: m\n  1 |     a:    b\n    |           ^\n",
+		},
+		{
+			"wide runes", at(t, "f", "名前: 値 x\n", "x", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
+			"f:1:7: m\n  1 | 名前: 値 x\n    |          ^\n",
+		},
+		{
+			"wide runes marked", at(t, "f", "a: 値\n", "値", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
+			"f:1:4: m\n  1 | a: 値\n    |    ^^\n",
+		},
+		{
+			"combining runes", at(t, "f", "e\u0301: x\n", "x", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
+			"f:1:5: m\n  1 | e\u0301: x\n    |    ^\n",
+		},
+		{
+			"what a terminal obeys", at(t, "f", "a: \x1b[31m\u202e\xff x\r\n", "x", diag.Diagnostic{Severity: diag.Error, Message: "bad \x1b]0;t\a"}),
+			"f:1:12: bad \ufffd]0;t\ufffd\n  1 | a: \ufffd[31m\ufffd\ufffd x\n    |            ^\n",
+		},
+		{
+			"end of line", at(t, "f", "a: [\n", "\n", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
+			"f:1:5: m\n  1 | a: [\n    |     ^\n",
+		},
+		{
+			"several lines", at(t, "f", "a: [1,\n 2]\n", "[1,\n 2]", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
+			"f:1:4: m\n  1 | a: [1,\n    |    ^^^\n",
+		},
+		{
+			"empty span", &diag.Diagnostic{Severity: diag.Error, Message: "m", Span: source.Span{Text: source.NewText("f", []byte("ab")), Start: 1, End: 1}},
+			"f:1:2: m\n  1 | ab\n    |  ^\n",
+		},
+		{
+			"long line, finding early", at(t, "f", "ab: "+long, "ab", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
+			"f:1:1: m\n  1 | ab: " + long[:33] + "...\n    | ^^\n",
+		},
+		{
+			"long line, finding late", at(t, "f", long+"ab"+long, "ab", diag.Diagnostic{Severity: diag.Error, Message: "m"}),
+			"f:1:301: m\n  1 | ..." + long[:24] + "ab" + long[:8] + "...\n    | " + strings.Repeat(" ", 27) + "^^\n",
+		},
+		{
+			"long finding", at(t, "f", "a: "+long, long, diag.Diagnostic{Severity: diag.Error, Message: "m"}),
+			"f:1:4: m\n  1 | a: " + long[:34] + "...\n    |    " + strings.Repeat("^", 34) + "\n",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if d := cmp.Diff(c.want, text(t, diag.List{c.d}, diag.TextOptions{Width: 40})); d != "" {
@@ -102,8 +126,10 @@ func TestWriteTextColors(t *testing.T) {
 // finding is shown.
 func TestWriteTextOnAnEndlessLine(t *testing.T) {
 	line := strings.Repeat("値", 4<<20)
-	d := &diag.Diagnostic{Severity: diag.Error, Message: "m",
-		Span: source.Span{Text: source.NewText("f", []byte(line)), Start: len(line) / 2, End: len(line)}}
+	d := &diag.Diagnostic{
+		Severity: diag.Error, Message: "m",
+		Span: source.Span{Text: source.NewText("f", []byte(line)), Start: len(line) / 2, End: len(line)},
+	}
 	out := text(t, diag.List{d}, diag.TextOptions{})
 	if len(out) > 1000 {
 		t.Errorf("%d bytes of output", len(out))

@@ -39,26 +39,40 @@ func apply(t testing.TB, n *source.Node, patch []byte) *source.Node {
 func TestJSONPatch(t *testing.T) {
 	for _, c := range []struct{ name, old, now, want string }{
 		{"nothing", `{a: 1}`, `{a: 1}`, ``},
-		{"parent is made", `{spec: {}}`, `{spec: {}, metadata: {labels: {a: b}}}`,
-			`[{"op":"add","path":"/metadata","value":{"labels":{"a":"b"}}}]`},
-		{"map that is null", `{annotations: null}`, `{annotations: {a: b}}`,
-			`[{"op":"replace","path":"/annotations","value":{"a":"b"}}]`},
-		{"keys are escaped", `{m: {}}`, `{m: {"a/b~c": x, "q\"é\n": z}}`,
-			`[{"op":"add","path":"/m/a~1b~0c","value":"x"},{"op":"add","path":"/m/q\"é\n","value":"z"}]`},
+		{
+			"parent is made", `{spec: {}}`, `{spec: {}, metadata: {labels: {a: b}}}`,
+			`[{"op":"add","path":"/metadata","value":{"labels":{"a":"b"}}}]`,
+		},
+		{
+			"map that is null", `{annotations: null}`, `{annotations: {a: b}}`,
+			`[{"op":"replace","path":"/annotations","value":{"a":"b"}}]`,
+		},
+		{
+			"keys are escaped", `{m: {}}`, `{m: {"a/b~c": x, "q\"é\n": z}}`,
+			`[{"op":"add","path":"/m/a~1b~0c","value":"x"},{"op":"add","path":"/m/q\"é\n","value":"z"}]`,
+		},
 		{"scalar changes", `{a: 1, b: "1"}`, `{a: 2, b: "1"}`, `[{"op":"replace","path":"/a","value":2}]`},
 		{"type changes", `{a: "1"}`, `{a: 1}`, `[{"op":"replace","path":"/a","value":1}]`},
 		{"key goes", `{a: 1, b: 2}`, `{b: 2}`, `[{"op":"remove","path":"/a"}]`},
-		{"items before and after", `{l: [{name: b}]}`, `{l: [{name: a}, {name: b}, {name: c}]}`,
-			`[{"op":"add","path":"/l/0","value":{"name":"a"}},{"op":"add","path":"/l/2","value":{"name":"c"}}]`},
-		{"item changes in place", `{l: [{name: a, x: 1}, {name: b}]}`, `{l: [{name: a, x: 2}, {name: b}]}`,
-			`[{"op":"replace","path":"/l/0/x","value":2}]`},
-		{"item moves", `{l: [{name: p}, {name: a}, {name: b}]}`, `{l: [{name: a}, {name: b}, {name: p}]}`,
-			`[{"op":"remove","path":"/l/0"},{"op":"add","path":"/l/2","value":{"name":"p"}}]`},
+		{
+			"items before and after", `{l: [{name: b}]}`, `{l: [{name: a}, {name: b}, {name: c}]}`,
+			`[{"op":"add","path":"/l/0","value":{"name":"a"}},{"op":"add","path":"/l/2","value":{"name":"c"}}]`,
+		},
+		{
+			"item changes in place", `{l: [{name: a, x: 1}, {name: b}]}`, `{l: [{name: a, x: 2}, {name: b}]}`,
+			`[{"op":"replace","path":"/l/0/x","value":2}]`,
+		},
+		{
+			"item moves", `{l: [{name: p}, {name: a}, {name: b}]}`, `{l: [{name: a}, {name: b}, {name: p}]}`,
+			`[{"op":"remove","path":"/l/0"},{"op":"add","path":"/l/2","value":{"name":"p"}}]`,
+		},
 		{"no item stays", `{l: [{name: a}]}`, `{l: [{name: b}]}`, `[{"op":"replace","path":"/l","value":[{"name":"b"}]}]`},
 		{"scalars", `{l: [a, b, c]}`, `{l: [a, c, d]}`, `[{"op":"remove","path":"/l/1"},{"op":"add","path":"/l/2","value":"d"}]`},
 		{"empty list filled", `{l: []}`, `{l: [a]}`, `[{"op":"replace","path":"/l","value":["a"]}]`},
-		{"mounts of one volume", `{l: [{name: v, mountPath: /a}, {name: v, mountPath: /b}]}`, `{l: [{name: v, mountPath: /b}]}`,
-			`[{"op":"remove","path":"/l/0"}]`},
+		{
+			"mounts of one volume", `{l: [{name: v, mountPath: /a}, {name: v, mountPath: /b}]}`, `{l: [{name: v, mountPath: /b}]}`,
+			`[{"op":"remove","path":"/l/0"}]`,
+		},
 	} {
 		r := Result{request: node(t, c.old), Pod: node(t, c.now)}
 		got := r.JSONPatch()

@@ -27,12 +27,31 @@ import (
 
 // roots are the types that get a constant.
 var roots = []any{
-	corev1.Pod{}, corev1.PodTemplateSpec{}, corev1.PodTemplate{}, corev1.ReplicationController{},
-	appsv1.Deployment{}, appsv1.StatefulSet{}, appsv1.DaemonSet{}, appsv1.ReplicaSet{},
-	batchv1.Job{}, batchv1.CronJob{}, DeploymentConfig{}, metav1.List{},
-	metav1.ObjectMeta{}, metav1.LabelSelector{}, corev1.Namespace{}, corev1.Node{},
-	corev1.PodSpec{}, corev1.Container{}, corev1.Volume{}, corev1.VolumeMount{}, corev1.EnvVar{},
-	corev1.Probe{}, corev1.Lifecycle{}, corev1.LocalObjectReference{}, corev1.ResourceRequirements{},
+	corev1.Pod{},
+	corev1.PodTemplateSpec{},
+	corev1.PodTemplate{},
+	corev1.ReplicationController{},
+	appsv1.Deployment{},
+	appsv1.StatefulSet{},
+	appsv1.DaemonSet{},
+	appsv1.ReplicaSet{},
+	batchv1.Job{},
+	batchv1.CronJob{},
+	DeploymentConfig{},
+	metav1.List{},
+	metav1.ObjectMeta{},
+	metav1.LabelSelector{},
+	corev1.Namespace{},
+	corev1.Node{},
+	corev1.PodSpec{},
+	corev1.Container{},
+	corev1.Volume{},
+	corev1.VolumeMount{},
+	corev1.EnvVar{},
+	corev1.Probe{},
+	corev1.Lifecycle{},
+	corev1.LocalObjectReference{},
+	corev1.ResourceRequirements{},
 }
 
 // DeploymentConfig is OpenShift's apps.openshift.io/v1 DeploymentConfig, given

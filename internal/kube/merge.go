@@ -683,7 +683,7 @@ func (l *list) order(merged, first, then []entry) ([]entry, *MergeError) {
 	for i := range back { // deleted items were moved to the end
 		back[i].rank = indexOf(then, back[i].key)
 	}
-	out := buf[len(buf):len(buf)]
+	out := buf[len(buf):]
 	i, j := 0, 0
 	for i < len(back) || j < len(front) {
 		if j >= len(front) || i < len(back) && back[i].rank >= 0 && back[i].rank < front[j].rank {

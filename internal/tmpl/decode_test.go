@@ -155,8 +155,10 @@ func TestNeeds(t *testing.T) {
 		{`{{ with $m := .ObjectMeta }}{{ $m.Name }}{{ end }}`, `{"name":"nm"}`, `{}`},
 		{`{{ range .Spec.Containers }}{{ $.ObjectMeta.Name }}{{ end }}`, `{"name":"nm"}`, `{"containers":[{},{}]}`},
 		{`{{ includeInboundPorts .Spec.Containers }}`, `{}`, `{"containers":[{"name":"a"},{"name":"b"}]}`},
-		{`{{ render "x" }}`, `{"name":"nm","labels":{"l":"v"},"annotations":{"a":"x"}}`,
-			`{"containers":[{"name":"a","image":"i"},{"name":"b"}],"serviceAccountName":"sa","securityContext":{"runAsUser":1,"runAsGroup":2}}`},
+		{
+			`{{ render "x" }}`, `{"name":"nm","labels":{"l":"v"},"annotations":{"a":"x"}}`,
+			`{"containers":[{"name":"a","image":"i"},{"name":"b"}],"serviceAccountName":"sa","securityContext":{"runAsUser":1,"runAsGroup":2}}`,
+		},
 	}
 	const pod = `{metadata: {name: nm, labels: {l: v}, annotations: {a: x}},
 		spec: {containers: [{name: a, image: i}, {name: b}], serviceAccountName: sa, securityContext: {runAsUser: 1, runAsGroup: 2}}}`

@@ -303,10 +303,21 @@ func TestOtelResourceAttributes(t *testing.T) {
 		{"two containers", on, nil, nil, "ns", []string{"a:1", "b:2"}, "service.namespace=ns,service.instance.id=ns.$(POD_NAME).c0"},
 		{"no container", on, nil, nil, "ns", nil, "service.namespace=ns"},
 		{"label", on, nil, labels{"app.kubernetes.io/version": "v2"}, "ns", []string{"a:1"}, "service.namespace=ns,service.version=v2,service.instance.id=ns.$(POD_NAME).c0"},
-		{"annotations", on, labels{prefix + "service.namespace": "n", prefix + "service.version": "v", prefix + "service.instance.id": "i"},
-			labels{"app.kubernetes.io/version": "v2"}, "ns", []string{"a:1"}, "service.namespace=n,service.version=v,service.instance.id=i"},
-		{"empty annotations", on, labels{prefix + "service.namespace": "", prefix + "service.version": "", prefix + "service.instance.id": ""},
-			nil, "ns", []string{"a:1"}, "service.namespace=ns,service.version=1,service.instance.id=ns.$(POD_NAME).c0"},
+		{
+			"annotations", on,
+			labels{prefix + "service.namespace": "n", prefix + "service.version": "v", prefix + "service.instance.id": "i"},
+			labels{"app.kubernetes.io/version": "v2"},
+			"ns",
+			[]string{"a:1"},
+			"service.namespace=n,service.version=v,service.instance.id=i",
+		},
+		{
+			"empty annotations", on,
+			labels{prefix + "service.namespace": "", prefix + "service.version": "", prefix + "service.instance.id": ""},
+			nil, "ns",
+			[]string{"a:1"},
+			"service.namespace=ns,service.version=1,service.instance.id=ns.$(POD_NAME).c0",
+		},
 	}
 	for _, tt := range tests {
 		var containers []corev1.Container
@@ -330,8 +341,10 @@ func TestProtoToJSON(t *testing.T) {
 	}{
 		{&meshv1alpha1.ProxyConfig{ProxyAdminPort: 15001, StatusPort: 15020}, `{"proxyAdminPort":15001}`},
 		{&meshv1alpha1.ProxyConfig{DrainDuration: durationpb.New(46e9), Concurrency: wrapperspb.Int32(0)}, `{"drainDuration":"46s","concurrency":0}`},
-		{&meshv1alpha1.ProxyConfig{ClusterName: &meshv1alpha1.ProxyConfig_TracingServiceName_{TracingServiceName: meshv1alpha1.ProxyConfig_CANONICAL_NAME_AND_NAMESPACE}},
-			`{"tracingServiceName":"CANONICAL_NAME_AND_NAMESPACE"}`},
+		{
+			&meshv1alpha1.ProxyConfig{ClusterName: &meshv1alpha1.ProxyConfig_TracingServiceName_{TracingServiceName: meshv1alpha1.ProxyConfig_CANONICAL_NAME_AND_NAMESPACE}},
+			`{"tracingServiceName":"CANONICAL_NAME_AND_NAMESPACE"}`,
+		},
 		{&meshv1alpha1.ProxyConfig{ProxyMetadata: map[string]string{"B": "<", "A": "x"}, InterceptionMode: 2}, `{"interceptionMode":"NONE","proxyMetadata":{"A":"x","B":"\u003c"}}`},
 		{&meshv1alpha1.ProxyConfig{InterceptionMode: 77}, `{"interceptionMode":77}`},
 		{&meshv1alpha1.MeshConfig{DefaultConfig: &meshv1alpha1.ProxyConfig{StatusPort: 15020}}, `{"defaultConfig":{"statusPort":15020}}`},

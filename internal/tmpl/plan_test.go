@@ -39,14 +39,18 @@ func (w podWriter) text() string {
 		"...", "---", "?", "2001-01-01", "1_000", "<a>&", "$(X)", "=", "<<", "0", "80,443", "-_.x-_.", "averyveryveryveryveryveryveryveryveryveryveryverylongnamethatdoesnotfit", "nope.", "yes/no", "off-line", "_x", "/x", ".x", "-x", "{{ x }}")
 }
 
-var podLabels = []string{"app", "app.kubernetes.io/name", "service.istio.io/canonical-name", "version", "app.kubernetes.io/version",
-	"service.istio.io/canonical-revision", "security.istio.io/tlsMode", "networking.istio.io/tunnel", "service.istio.io/workload-name", "other"}
+var podLabels = []string{
+	"app", "app.kubernetes.io/name", "service.istio.io/canonical-name", "version", "app.kubernetes.io/version",
+	"service.istio.io/canonical-revision", "security.istio.io/tlsMode", "networking.istio.io/tunnel", "service.istio.io/workload-name", "other",
+}
 
-var podAnnotations = []string{"sidecar.istio.io/proxyCPU", "sidecar.istio.io/proxyMemory", "sidecar.istio.io/proxyImage", "sidecar.istio.io/interceptionMode",
+var podAnnotations = []string{
+	"sidecar.istio.io/proxyCPU", "sidecar.istio.io/proxyMemory", "sidecar.istio.io/proxyImage", "sidecar.istio.io/interceptionMode",
 	"sidecar.istio.io/nativeSidecar", "kubectl.kubernetes.io/default-container", "traffic.sidecar.istio.io/includeOutboundIPRanges",
 	"traffic.sidecar.istio.io/excludeInboundPorts", "traffic.sidecar.istio.io/includeInboundPorts", "sidecar.istio.io/logLevel",
 	"readiness.status.sidecar.istio.io/failureThreshold", "sidecar.istio.io/bootstrapOverride", "sidecar.istio.io/userVolume", "status.sidecar.istio.io/port",
-	"k8s.v1.cni.cncf.io/networks", "sidecar.istio.io/agentLogLevel", "other", "sidecar.istio.io/capNetBindService"}
+	"k8s.v1.cni.cncf.io/networks", "sidecar.istio.io/agentLogLevel", "other", "sidecar.istio.io/capNetBindService",
+}
 
 // input makes up a pod with its owner.
 func (w podWriter) input(data *Data) *Input {

@@ -16,8 +16,10 @@ import (
 func damage(r *rand.Rand, n *source.Node) *source.Node {
 	switch {
 	case r.IntN(30) == 0:
-		return []*source.Node{source.NewNull(), source.NewString("<x>&\"é"), source.NewInt(-7), source.NewBool(false), source.NewMap(), source.NewList(),
-			source.NewString(""), source.NewInt(0), source.NewNumber("1.5"), source.NewString("10m")}[r.IntN(10)]
+		return []*source.Node{
+			source.NewNull(), source.NewString("<x>&\"é"), source.NewInt(-7), source.NewBool(false), source.NewMap(), source.NewList(),
+			source.NewString(""), source.NewInt(0), source.NewNumber("1.5"), source.NewString("10m"),
+		}[r.IntN(10)]
 	case n.Kind() == source.Map:
 		var fields []source.Field
 		for _, f := range n.Fields() {

@@ -77,8 +77,16 @@ func (g gen) path() string {
 
 // workloadKinds are the kinds that hold a pod template, with their apiVersion.
 var workloadKinds = [][2]string{
-	{"apps/v1", "Deployment"}, {"apps/v1", "Deployment"}, {"apps/v1", "StatefulSet"}, {"apps/v1", "DaemonSet"}, {"apps/v1", "ReplicaSet"},
-	{"v1", "ReplicationController"}, {"batch/v1", "Job"}, {"batch/v1", "CronJob"}, {"apps.openshift.io/v1", "DeploymentConfig"}, {"v1", "Pod"},
+	{"apps/v1", "Deployment"},
+	{"apps/v1", "Deployment"},
+	{"apps/v1", "StatefulSet"},
+	{"apps/v1", "DaemonSet"},
+	{"apps/v1", "ReplicaSet"},
+	{"v1", "ReplicationController"},
+	{"batch/v1", "Job"},
+	{"batch/v1", "CronJob"},
+	{"apps.openshift.io/v1", "DeploymentConfig"},
+	{"v1", "Pod"},
 }
 
 func (g gen) workload() object {
@@ -402,8 +410,11 @@ func (g gen) container(name string, init bool) object {
 	}
 	if g.chance(0.3) {
 		c["env"] = some(g, 1, 3, []any{
-			object{"name": "A", "value": "b"}, object{"name": "EMPTY"}, object{"name": "REF", "valueFrom": object{"fieldRef": object{"fieldPath": "metadata.name"}}},
-			object{"name": "ISTIO_META_X", "value": "y"}, object{"name": "QUOTED", "value": "a \"b\" 'c' {{ d }} \n é"},
+			object{"name": "A", "value": "b"},
+			object{"name": "EMPTY"},
+			object{"name": "REF", "valueFrom": object{"fieldRef": object{"fieldPath": "metadata.name"}}},
+			object{"name": "ISTIO_META_X", "value": "y"},
+			object{"name": "QUOTED", "value": "a \"b\" 'c' {{ d }} \n é"},
 		})
 	}
 	if g.chance(0.2) {
@@ -417,8 +428,10 @@ func (g gen) container(name string, init bool) object {
 	}
 	if g.chance(0.2) {
 		c["volumeMounts"] = some(g, 1, 3, []any{
-			object{"name": "data", "mountPath": "/data"}, object{"name": "istio-envoy", "mountPath": "/etc/istio/proxy"},
-			object{"name": "cfg", "mountPath": "/cfg", "readOnly": true, "subPath": "a"}, object{"name": "data", "mountPath": "/data2"},
+			object{"name": "data", "mountPath": "/data"},
+			object{"name": "istio-envoy", "mountPath": "/etc/istio/proxy"},
+			object{"name": "cfg", "mountPath": "/cfg", "readOnly": true, "subPath": "a"},
+			object{"name": "data", "mountPath": "/data2"},
 		})
 	}
 	if g.chance(0.25) {
@@ -621,11 +634,17 @@ func (g gen) proxyOverride() object {
 
 func (g gen) volumes() []any {
 	return some(g, 1, 4, []any{
-		object{"name": "data", "emptyDir": object{}}, object{"name": "cfg", "configMap": object{"name": "c"}},
-		object{"name": "istio-envoy", "hostPath": object{"path": "/x"}}, object{"name": "istio-data", "emptyDir": object{"medium": "Memory"}},
-		object{"name": "istio-token", "projected": object{"sources": []any{}}}, object{"name": "istiod-ca-cert", "configMap": object{"name": "mine"}},
-		object{"name": "workload-socket", "csi": object{"driver": "csi.spiffe.io", "readOnly": true}}, object{"name": "user-volume", "persistentVolumeClaim": object{"claimName": "p"}},
-		object{"name": "nothing"}, object{"name": "istio-podinfo", "downwardAPI": object{"items": []any{object{"path": "mine", "fieldRef": object{"fieldPath": "metadata.name"}}}}},
-		object{"name": "workload-certs", "secret": object{"secretName": "s"}}, object{"name": "credential-socket", "emptyDir": object{"sizeLimit": "0.5Gi"}},
+		object{"name": "data", "emptyDir": object{}},
+		object{"name": "cfg", "configMap": object{"name": "c"}},
+		object{"name": "istio-envoy", "hostPath": object{"path": "/x"}},
+		object{"name": "istio-data", "emptyDir": object{"medium": "Memory"}},
+		object{"name": "istio-token", "projected": object{"sources": []any{}}},
+		object{"name": "istiod-ca-cert", "configMap": object{"name": "mine"}},
+		object{"name": "workload-socket", "csi": object{"driver": "csi.spiffe.io", "readOnly": true}},
+		object{"name": "user-volume", "persistentVolumeClaim": object{"claimName": "p"}},
+		object{"name": "nothing"},
+		object{"name": "istio-podinfo", "downwardAPI": object{"items": []any{object{"path": "mine", "fieldRef": object{"fieldPath": "metadata.name"}}}}},
+		object{"name": "workload-certs", "secret": object{"secretName": "s"}},
+		object{"name": "credential-socket", "emptyDir": object{"sizeLimit": "0.5Gi"}},
 	})
 }

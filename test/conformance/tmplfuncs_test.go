@@ -146,8 +146,10 @@ func (w callWriter) mesh() *meshv1alpha1.MeshConfig {
 		p.Concurrency = wrapperspb.Int32(int32(w.IntN(3)))
 	}
 	if w.IntN(2) == 0 {
-		p.Tracing = &meshv1alpha1.Tracing{Sampling: float64(w.IntN(3)) / 3, MaxPathTagLength: 7,
-			Tracer: &meshv1alpha1.Tracing_Zipkin_{Zipkin: &meshv1alpha1.Tracing_Zipkin{Address: "z:9411"}}}
+		p.Tracing = &meshv1alpha1.Tracing{
+			Sampling: float64(w.IntN(3)) / 3, MaxPathTagLength: 7,
+			Tracer: &meshv1alpha1.Tracing_Zipkin_{Zipkin: &meshv1alpha1.Tracing_Zipkin{Address: "z:9411"}},
+		}
 		p.StatusPort, p.ConfigPath = 15021, "/x"
 	}
 	if w.IntN(3) == 0 {
@@ -217,7 +219,7 @@ func TestTemplateFunctions(t *testing.T) {
 				continue // also takes the maps that omit of releases before 1.18 took
 			}
 			t.Errorf("%s:\n peer %q %v\n ours %q %v", text, want.String(), err, got, bad)
-		case err == nil && normal(want.String()) != normal(string(got)):
+		case err == nil && sameForm(want.String()) != sameForm(string(got)):
 			t.Errorf("%s:\n peer %q\n ours %q", text, want.String(), got)
 		case err != nil:
 			failed[name]++
@@ -235,5 +237,5 @@ func TestTemplateFunctions(t *testing.T) {
 
 var addresses = regexp.MustCompile(`0x[0-9a-f]{8,}|:[0-9]{12,}`)
 
-// normal hides addresses, which printing a pointer prints.
-func normal(s string) string { return addresses.ReplaceAllString(s, "0x") }
+// sameForm hides addresses, which printing a pointer prints.
+func sameForm(s string) string { return addresses.ReplaceAllString(s, "0x") }

@@ -25,7 +25,8 @@ func TestDefaultInjection(t *testing.T) {
 		{"zero", builtin.Injection{}, "istiod.istio-system.svc:15012", "istio-system", builtin.Hub, builtin.Tag, ""},
 		{"default revision", builtin.Injection{Revision: "default"}, "istiod.istio-system.svc:15012", "istio-system", builtin.Hub, builtin.Tag, ""},
 		{
-			"all", builtin.Injection{Revision: "canary", IstioNamespace: "mesh", Hub: "example.com/i", Tag: "1.2.3"},
+			"all",
+			builtin.Injection{Revision: "canary", IstioNamespace: "mesh", Hub: "example.com/i", Tag: "1.2.3"},
 			"istiod-canary.mesh.svc:15012", "mesh", "example.com/i", "1.2.3", "canary",
 		},
 	} {
