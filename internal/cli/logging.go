@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"io"
-	"log/slog"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -63,33 +61,4 @@ func levelKnown(level string) bool {
 		return true
 	}
 	return false
-}
-
-// logger returns a logger that writes to w.
-func (l *logging) logger(w io.Writer) *slog.Logger {
-	level := slog.LevelInfo
-	for entry := range strings.SplitSeq(l.level, ",") {
-		if scope, name := splitScope(entry); scope == "all" || scope == "default" {
-			switch name {
-			case "debug":
-				level = slog.LevelDebug
-			case "info":
-				level = slog.LevelInfo
-			case "warn":
-				level = slog.LevelWarn
-			case "error":
-				level = slog.LevelError
-			default:
-				level = slog.LevelError + 1
-			}
-		}
-	}
-	if l.verbosity > 0 {
-		level = slog.LevelDebug
-	}
-	options := &slog.HandlerOptions{Level: level}
-	if l.asJSON {
-		return slog.New(slog.NewJSONHandler(w, options))
-	}
-	return slog.New(slog.NewTextHandler(w, options))
 }

@@ -132,7 +132,8 @@ func (c *checker) proxyConfig(config *meshv1alpha1.ProxyConfig) {
 	c.tracing(config.Tracing)
 	for _, f := range []struct{ name, address string }{
 		{"statsdUdpAddress", config.StatsdUdpAddress},
-		{"envoyMetricsServiceAddress", config.EnvoyMetricsServiceAddress}, //nolint:staticcheck // deprecated, and still judged
+		//lint:ignore SA1019 deprecated, and still judged
+		{"envoyMetricsServiceAddress", config.EnvoyMetricsServiceAddress},
 		{"envoyMetricsService.address", config.EnvoyMetricsService.GetAddress()},
 		{"envoyAccessLogService.address", config.EnvoyAccessLogService.GetAddress()},
 	} {

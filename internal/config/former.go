@@ -137,7 +137,8 @@ func defaults0_8(m *Mesh) {
 	defaults1_1(m)
 	p := m.Config.DefaultConfig
 	p.DiscoveryAddress = "istio-pilot:15007"
-	p.DiscoveryRefreshDelay = durationpb.New(time.Second) //nolint:staticcheck // templates of those releases read it
+	//lint:ignore SA1019 templates of those releases read it
+	p.DiscoveryRefreshDelay = durationpb.New(time.Second)
 	p.DrainDuration = durationpb.New(2 * time.Second)
 	m.Former.Proxy.ParentShutdownDuration = durationpb.New(3 * time.Second)
 }

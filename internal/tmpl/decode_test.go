@@ -31,7 +31,7 @@ func fill(v reflect.Value, n *int) {
 		x.Time = time.Unix(int64(1e9+*n), 0).Local()
 		return
 	case *metav1.FieldsV1:
-		x.Raw = []byte(`{"f:a":{}}`)
+		x.SetRawBytes([]byte(`{"f:a":{}}`))
 		return
 	case *[]byte:
 		*x = []byte("bytes")
