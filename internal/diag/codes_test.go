@@ -34,8 +34,10 @@ func TestTableHoldsTheCodesInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{diag.CodeSyntax, diag.CodeNotObject, diag.CodeNoKind, diag.CodeDuplicateKey, diag.CodeSkipped, diag.CodeWord, diag.CodeNumber, diag.CodeTag,
-		diag.CodeNoRecord, diag.CodeStaleRecord, diag.CodeGuess, diag.CodeNoPatch} {
+	for _, id := range []string{
+		diag.CodeSyntax, diag.CodeNotObject, diag.CodeNoKind, diag.CodeDuplicateKey, diag.CodeSkipped, diag.CodeWord, diag.CodeNumber, diag.CodeTag,
+		diag.CodeNoRecord, diag.CodeStaleRecord, diag.CodeGuess, diag.CodeNoPatch,
+	} {
 		used[id] = "diag"
 	}
 	for id, file := range used {
