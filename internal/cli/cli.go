@@ -105,9 +105,15 @@ var errReported = errors.New("already reported")
 func (a *app) report(err error) int {
 	var usage *usageError
 	var hinted *hintedError
+	var own *exitError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &own):
+		if code := a.report(own.error); code != exitUsage {
+			return own.code
+		}
+		return exitUsage
 	case errors.Is(err, errReported):
 		return exitFailed
 	case isClosedPipe(err):

@@ -37,6 +37,23 @@ const (
 	formIntOrString
 )
 
+// IsValue reports whether the values of the newest release have a setting at a
+// path.
+func IsValue(path ...string) bool {
+	message := 0
+	for i, key := range path {
+		field := valuesFieldOf(valuesMessages[message], key)
+		switch {
+		case field == nil || key == "":
+			return false
+		case field.form != formMessage || field.list || field.object:
+			return i == len(path)-1 || field.form == formAny || field.form == formObject || field.object
+		}
+		message = field.ref
+	}
+	return len(path) > 0
+}
+
 // values refuses what the control plane's type of the values cannot hold, and
 // warns of what it does not know. The value is a message of that number.
 func (d *decoder) values(n *source.Node, message int) {

@@ -143,6 +143,18 @@ var codes = [...]Code{
 		"Kubernetes does not accept the label selector. The injector passes over it, so that it neither prevents nor forces injection.",
 	},
 	{
+		"IGF0205", Warning, "part of the injection configuration that does nothing",
+		"The key, selector or alias is read by no release, hidden by another, or selects nothing.",
+	},
+	{
+		"IGF0206", Warning, "part of the injection configuration that will stop working",
+		"The release that the configuration is of reads it, and the next one does not any more.",
+	},
+	{
+		"IGF0207", Error, "name of a template that does not exist",
+		"The default templates or an alias name a template that the configuration does not have. Pods that get it are refused.",
+	},
+	{
 		"IGF0301", Error, "configuration value of the wrong type",
 		"The control plane cannot read the value: it has another type than the field, or is none of the names that the field knows.",
 	},

@@ -10,6 +10,8 @@ import (
 type Use struct {
 	Kind Kind
 	Name string
+	// Path is a field with those that are taken of it: Values.global.hub.
+	Path string
 	// At is the place in the template's text.
 	At source.Span
 }
@@ -60,11 +62,12 @@ func scanAction(text *source.Text, s string, pos int, right string, uses *[]Use)
 			rooted := start == 0 || !isWordByte(s[start-1]) && s[start-1] != ')'
 			rooted = rooted || s[start-1] == '$'
 			end := wordEnd(s, pos+1)
-			if rooted {
-				*uses = append(*uses, Use{Field, s[start+1 : end], source.Span{Text: text, Start: start + 1, End: end}})
-			}
 			for pos = end; pos < len(s) && s[pos] == '.' && isLetter(s, pos+1); { // the rest of the chain
 				pos = wordEnd(s, pos+1)
+			}
+			if rooted {
+				at := source.Span{Text: text, Start: start + 1, End: end}
+				*uses = append(*uses, Use{Kind: Field, Name: s[start+1 : end], Path: s[start+1 : pos], At: at})
 			}
 		case c == '$':
 			if pos = wordEnd(s, pos+1); pos < len(s) && s[pos-1] != '$' {
@@ -77,7 +80,7 @@ func scanAction(text *source.Text, s string, pos int, right string, uses *[]Use)
 		case isLetter(s, pos):
 			end := wordEnd(s, pos)
 			if word := s[pos:end]; !isKeyword(word) {
-				*uses = append(*uses, Use{Function, word, source.Span{Text: text, Start: pos, End: end}})
+				*uses = append(*uses, Use{Kind: Function, Name: word, At: source.Span{Text: text, Start: pos, End: end}})
 			}
 			pos = end
 		default:

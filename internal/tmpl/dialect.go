@@ -54,6 +54,9 @@ func DialectOf(r release.Release) *Dialect {
 	return &d
 }
 
+// Left returns what begins an action.
+func (d *Dialect) Left() string { return d.left }
+
 // Release returns the release whose dialect it is.
 func (d *Dialect) Release() release.Release { return d.release }
 
