@@ -51,6 +51,7 @@ func (k *kubeInject) configure(ctx context.Context) (*setup, error) {
 	if p.template.kind == fromFile && p.values.kind == fromBuiltin {
 		k.warn("the injection template is your own, but the values are the built-in defaults; give those of your mesh with --valuesFile")
 	}
+	k.checkNativeVariable()
 	s := &setup{native: k.nativeRule(nodes)}
 	set, list := k.load(p)
 	s.findings = append(s.findings, list...)
@@ -158,6 +159,18 @@ func (k *kubeInject) nativeRule(nodes nodeSource) func(*source.Node) bool {
 }
 
 const nativeVariable = "ENABLE_NATIVE_SIDECARS"
+
+// checkNativeVariable warns of a value that the control plane takes for false.
+func (k *kubeInject) checkNativeVariable() {
+	if k.nativeSidecars != "auto" {
+		return
+	}
+	switch value := k.getenv(nativeVariable); value {
+	case "", "auto", "true", "false":
+	default:
+		k.warn("%s is %q, which counts as false: it is not auto, true or false", nativeVariable, value)
+	}
+}
 
 // nativeWithoutNodes tells whether sidecars are native, where that is decided
 // whatever nodes there are: by the flag, else by the control plane's variable,

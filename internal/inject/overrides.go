@@ -61,8 +61,9 @@ func parseOverrides(n *source.Node) (overrides, *diag.Diagnostic) {
 			if c.Kind() != source.Map {
 				return bad(list + "[" + strconv.Itoa(i) + "] is no container")
 			}
-			if findings := kube.Check(c, kube.TypeContainer); findings.HasErrors() {
-				return bad(list + "[" + strconv.Itoa(i) + "]: " + findings[0].Message)
+			// Nothing converts JSON in an annotation: a number is no string there.
+			if wrong := firstError(kube.Checker{Strict: true}.Check(c, kube.TypeContainer)); wrong != nil {
+				return bad(list + "[" + strconv.Itoa(i) + "]: " + wrong.Message)
 			}
 			c = kube.Normalize(c, kube.TypeContainer)
 			if c.Get("resources").Len() == 0 {

@@ -142,6 +142,7 @@ func nearestFix(name string, list []*lazyTemplate) string {
 // overlay is what a template makes of a pod.
 type overlay struct {
 	name string
+	text *source.Text // of the template
 	root *source.Node
 }
 
@@ -196,7 +197,7 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 		if prepare := in.engine.gen.prepare; prepare != nil {
 			root = prepare(root)
 		}
-		overlays = append(overlays, overlay{l.name, root})
+		overlays = append(overlays, overlay{l.name, l.text, root})
 	}
 	return overlays, nil
 }
@@ -338,7 +339,7 @@ func (in *injection) merge(overlays []overlay) (*source.Node, *diag.Diagnostic) 
 		below, above, _ := settleVolumes(in.templates, o.root, never)
 		merged, err := kube.Merge(below, above, kube.TypePod)
 		if err != nil {
-			return nil, mergeFinding(err, source.Span{}, "template "+strconv.Quote(o.name))
+			return nil, mergeFinding(err, source.Span{Text: o.text}, "template "+strconv.Quote(o.name))
 		}
 		in.templates = merged
 	}
@@ -361,7 +362,7 @@ func (in *injection) merge(overlays []overlay) (*source.Node, *diag.Diagnostic) 
 		}
 		merged, err := kube.Merge(below, above, kube.TypePod)
 		if err != nil {
-			return nil, mergeFinding(err, source.Span{}, "template "+strconv.Quote(o.name))
+			return nil, mergeFinding(err, source.Span{Text: o.text}, "template "+strconv.Quote(o.name))
 		}
 		pod = merged
 	}

@@ -3,7 +3,11 @@
 // fields, and how a pod's owner is told from the pod.
 package kube
 
-import "github.com/ingraft/ingraft/internal/source"
+import (
+	"strings"
+
+	"github.com/ingraft/ingraft/internal/source"
+)
 
 // Ref names an object.
 type Ref struct {
@@ -17,7 +21,7 @@ func (r Ref) String() string {
 		s = r.Namespace + "/" + s
 	}
 	if r.Kind != "" {
-		s = r.Kind + " " + s
+		s = strings.TrimSuffix(r.Kind+" "+s, " ")
 	}
 	return s
 }

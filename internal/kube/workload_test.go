@@ -211,3 +211,19 @@ func TestParsePodPath(t *testing.T) {
 		t.Errorf("two kinds: %v, %v", p, err)
 	}
 }
+
+func TestRefWithoutName(t *testing.T) {
+	for _, c := range []struct {
+		ref  kube.Ref
+		want string
+	}{
+		{kube.Ref{Kind: "Pod"}, "Pod"},
+		{kube.Ref{Kind: "Pod", Name: "a"}, "Pod a"},
+		{kube.Ref{Kind: "Pod", Namespace: "b", Name: "a"}, "Pod b/a"},
+		{kube.Ref{Name: "a"}, "a"},
+	} {
+		if got := c.ref.String(); got != c.want {
+			t.Errorf("%#v: %q, want %q", c.ref, got, c.want)
+		}
+	}
+}
