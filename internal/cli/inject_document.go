@@ -37,6 +37,9 @@ type injector struct {
 	// canonical tells to write injected documents anew, and noRecord to leave
 	// out what uninject needs.
 	canonical, noRecord bool
+	// reference leaves out what is only there for speed, so that tests can
+	// compare.
+	reference bool
 	// patch is the form of patches to make instead, "" for none.
 	patch string
 }
@@ -152,7 +155,7 @@ func (j *injector) write(o *outcome, doc *source.Document, pods []replacement, w
 			pods[i].node = result.Pod
 		}
 	}
-	data, bad := keep(base, pods, !j.noRecord)
+	data, bad := keep(base, pods, !j.noRecord, j.reference)
 	o.data = data
 	if bad != nil {
 		o.findings = append(o.findings, bad)

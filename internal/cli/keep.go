@@ -41,8 +41,8 @@ func withoutRecord(template *source.Node) *source.Node {
 
 // keep writes injected pod templates into a document: its bytes stay, and get
 // what injection adds. Unless record is false, each template gets an annotation
-// with what uninject needs.
-func keep(doc *source.Document, replaced []replacement, record bool) ([]byte, *diag.Diagnostic) {
+// with what uninject needs. reference is that of injector.
+func keep(doc *source.Document, replaced []replacement, record, reference bool) ([]byte, *diag.Diagnostic) {
 	for i := range replaced {
 		r := &replaced[i]
 		r.node = kube.Settle(kube.At(doc.Root, r.path), withoutRecord(r.node), kube.TypePod)
@@ -50,7 +50,13 @@ func keep(doc *source.Document, replaced []replacement, record bool) ([]byte, *d
 			r.node = r.node.WithAt(marked, "metadata", "annotations", annot.UndoRecord)
 		}
 	}
-	after, err := source.Edit(doc, replaceAll(doc.Root, replaced))
+	root := replaceAll(doc.Root, replaced)
+	if !reference {
+		if data := keepSimply(doc, root, replaced, record); data != nil {
+			return data, nil
+		}
+	}
+	after, err := source.Edit(doc, root)
 	if err != nil {
 		return rewrite(doc, replaceAll(doc.Root, unmarked(replaced))), notExact(doc, err)
 	}
@@ -66,11 +72,28 @@ func keep(doc *source.Document, replaced []replacement, record bool) ([]byte, *d
 	if err == nil {
 		return data, nil
 	}
-	data, bad := keep(doc, unmarked(replaced), false)
+	data, bad := keep(doc, unmarked(replaced), false, reference)
 	if bad == nil {
 		bad = notExact(doc, err)
 	}
 	return data, bad
+}
+
+// keepSimply is keep where all that injection does is to add lines and to
+// replace scalars; nil where it is not.
+func keepSimply(doc *source.Document, root *source.Node, replaced []replacement, record bool) []byte {
+	draft := source.NewDraft(doc, root)
+	if draft == nil {
+		return nil
+	}
+	if !record {
+		return draft.Data
+	}
+	parts := make([]undo.Edited, len(replaced))
+	for i, r := range replaced {
+		parts[i] = undo.Edited{Before: kube.At(doc.Root, r.path), After: r.node, Mark: marked}
+	}
+	return undo.SealDraft(doc, draft, parts, marked.Str())
 }
 
 func unmarked(replaced []replacement) []replacement {

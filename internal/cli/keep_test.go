@@ -192,6 +192,11 @@ func checkRound(t *testing.T, s sample) bool {
 		}
 	}
 	checkRecords(t, injected)
+	careful := *s.work
+	careful.reference = true
+	if slow, _ := through(s.data, careful.document); !bytes.Equal(slow, injected) {
+		t.Fatalf("the careful way gives\n%s\nthe quick one\n%s", slow, injected)
+	}
 	un := &uninjector{}
 	back, findings := through(injected, un.document)
 	if len(findings) > 0 {

@@ -172,25 +172,96 @@ func (s settler) arrange(n *source.Node, typ Type) *source.Node {
 	switch {
 	case n.Span().Text == s.text && s.text != nil:
 	case n.Kind() == source.Map:
-		fields := slices.Clone(n.Fields())
-		for i, f := range fields {
-			t, _, _ := typ.fieldType(f.Key)
-			fields[i].Value = s.arrange(f.Value, t)
+		var fields []source.Field
+		if !inOrder(n.Fields(), typ) {
+			fields = slices.Clone(n.Fields())
+			arrangeFields(fields, typ)
 		}
-		arrangeFields(fields, typ)
+		for i, f := range n.Fields() {
+			if fields != nil {
+				f = fields[i]
+			}
+			t, _, _ := typ.fieldType(f.Key)
+			value := s.arrange(f.Value, t)
+			if value == f.Value {
+				continue
+			}
+			if fields == nil {
+				fields = slices.Clone(n.Fields())
+			}
+			fields[i].Value = value
+		}
+		if fields == nil {
+			return n
+		}
 		return source.NewMap(fields...)
 	case n.Kind() == source.List:
 		elem := TypeAny
 		if typ.Kind() == KindList {
 			elem = typ.Elem()
 		}
-		items := make([]*source.Node, n.Len())
+		if elem == TypeString {
+			return n
+		}
+		var items []*source.Node
 		for i, item := range n.Items() {
-			items[i] = s.arrange(item, elem)
+			value := s.arrange(item, elem)
+			if value == item {
+				continue
+			}
+			if items == nil {
+				items = slices.Clone(n.Items())
+			}
+			items[i] = value
+		}
+		if items == nil {
+			return n
 		}
 		return source.NewList(items...)
 	}
 	return n
+}
+
+// inOrder reports whether fields need not be arranged.
+func inOrder(fields []source.Field, typ Type) bool {
+	if len(fields) < 2 {
+		return true
+	}
+	switch typ.Kind() {
+	case KindMap:
+		return slices.IsSortedFunc(fields, func(a, b source.Field) int { return strings.Compare(a.Key, b.Key) })
+	case KindStruct:
+		o := order{readable(typ.Name()), typ.Fields()}
+		last := -1
+		for i := range fields {
+			rank := o.rank(fields[i].Key)
+			if rank < last {
+				return false
+			}
+			last = rank
+		}
+	}
+	return true
+}
+
+// order ranks the fields of a type.
+type order struct {
+	first []string
+	all   []FieldInfo
+}
+
+func (o order) rank(key string) int {
+	for i, k := range o.first {
+		if k == key {
+			return i
+		}
+	}
+	for i := range o.all {
+		if o.all[i].Name == key {
+			return len(o.first) + i
+		}
+	}
+	return len(o.first) + len(o.all)
 }
 
 func arrangeFields(fields []source.Field, typ Type) {
@@ -201,23 +272,11 @@ func arrangeFields(fields []source.Field, typ Type) {
 	case KindMap:
 		slices.SortStableFunc(fields, func(a, b source.Field) int { return strings.Compare(a.Key, b.Key) })
 	case KindStruct:
-		first := readable(typ.Name())
-		known := typ.Fields()
-		rank := func(key string) int {
-			if i := slices.Index(first, key); i >= 0 {
-				return i
-			}
-			for i := range known {
-				if known[i].Name == key {
-					return len(first) + i
-				}
-			}
-			return len(first) + len(known)
-		}
+		o := order{readable(typ.Name()), typ.Fields()}
 		// A few fields: insertion with ranks beside them is quick enough.
 		ranks := make([]int, 0, 32)
 		for i, f := range fields {
-			k := rank(f.Key)
+			k := o.rank(f.Key)
 			ranks = append(ranks, k)
 			for j := i; j > 0 && ranks[j-1] > k; j-- {
 				ranks[j], ranks[j-1] = ranks[j-1], k

@@ -95,6 +95,11 @@ type rewriter struct {
 
 	// parsed is the document that the last check read.
 	parsed *Document
+
+	// odd tells that an edit is not of the simplest kind, and respelled lists
+	// the scalars that were replaced: see Draft.
+	odd       bool
+	respelled []Respelling
 }
 
 // edit replaces the bytes start:end. An edit of whole lines ends in a line
@@ -116,7 +121,7 @@ type slot struct {
 
 // attempt applies the edits and checks the outcome.
 func (r *rewriter) attempt(root *Node) ([]byte, error) {
-	r.edits, r.changed, r.touched = nil, nil, nil
+	r.edits, r.changed, r.touched, r.respelled = nil, nil, nil, nil
 	r.parents = map[*Node]*Node{}
 	old := r.doc.Root
 	if old == nil {
@@ -217,7 +222,7 @@ func (r *rewriter) apply(edits []edit, from, to int) ([]byte, error) {
 	for _, e := range edits {
 		size += len(e.text) + 2
 	}
-	out := make([]byte, 0, size)
+	out := make([]byte, 0, size+spare)
 	at := from
 	for _, e := range edits {
 		if e.start < at || e.end > to {
@@ -245,6 +250,9 @@ func (r *rewriter) apply(edits []edit, from, to int) ([]byte, error) {
 	return out, nil
 }
 
+// spare is room for what may take the place of a scalar later.
+const spare = 256
+
 func (r *rewriter) edit(start, end int, text []byte) {
 	r.edits = append(r.edits, edit{start: start, end: end, text: text})
 }
@@ -268,7 +276,7 @@ func (r *rewriter) value(s slot, n *Node) {
 			r.replace(s, anchor, r.anchorName(anchor))
 			return
 		}
-	} else if o.flags&anchored != 0 && !sameScalar(o, n) {
+	} else if r.odd = r.odd || o.flags&(anchored|tagged) != 0; o.flags&anchored != 0 && !sameScalar(o, n) {
 		r.touched = append(r.touched, o)
 	}
 	switch {
@@ -315,6 +323,9 @@ func (r *rewriter) collection(s slot, n *Node) {
 
 // child visits the value of an entry or an item.
 func (r *rewriter) child(holder *Node, s slot, n *Node) {
+	if s.node == n && !r.moving {
+		return
+	}
 	mark := len(r.edits)
 	r.parents[s.node] = holder
 	r.value(s, n)
@@ -508,9 +519,10 @@ func (r *rewriter) blockMap(o, n *Node) bool {
 		if v, ok := merged[f.Key]; ok && (v == f.Value || sameValue(v, f.Value)) {
 			continue
 		}
-		w := r.writer()
+		r.odd = r.odd || len(f.Key) > maxKeyLen/8
+		w := r.writerFor(f.Value, col)
 		w.entry(f, col)
-		add.at(max(at, lastMerge), w.dst)
+		add.value(max(at, lastMerge), w.dst, f.Value)
 	}
 	return r.blockParts(o, parts, keep, add, col)
 }
@@ -563,11 +575,19 @@ func bringsIn(n *Node, key string) bool {
 
 // additions holds the texts to insert behind each part of a collection; those
 // at index 0 go in front of the first one.
-type additions [][][]byte
+type additions [][]addition
+
+// addition is a text to insert, and the value that it ends with.
+type addition struct {
+	text  []byte
+	value *Node
+}
 
 func newAdditions(parts int) additions { return make(additions, parts+1) }
 
-func (a additions) at(after int, text []byte) { a[after+1] = append(a[after+1], text) }
+func (a additions) value(after int, text []byte, value *Node) {
+	a[after+1] = append(a[after+1], addition{text, value})
+}
 
 // blockParts removes and inserts entries or items of a block collection, whose
 // own edits are made already.
@@ -578,7 +598,7 @@ func (r *rewriter) blockParts(o *Node, parts []part, keep []bool, add additions,
 	}
 	mark := len(r.edits)
 	behind := -1 // the last part that stays
-	var front [][]byte
+	var front []addition
 	for i := -1; i < len(parts); i++ {
 		if i >= 0 && keep[i] {
 			behind = i
@@ -588,10 +608,10 @@ func (r *rewriter) blockParts(o *Node, parts []part, keep []bool, add additions,
 			front = append(front, texts...)
 			continue
 		}
-		for _, text := range texts {
-			w := r.writer()
-			w.pad(col)
-			r.insertLines(r.after(int(parts[behind].end), col), append(w.dst, text...))
+		for _, a := range texts {
+			at := r.after(int(parts[behind].end), col)
+			r.odd = r.odd || !r.simpleLines(at, a.value, int(parts[behind].end))
+			r.insertLines(at, a.text)
 		}
 	}
 	if len(front) > 0 {
@@ -602,6 +622,7 @@ func (r *rewriter) blockParts(o *Node, parts []part, keep []bool, add additions,
 			continue
 		}
 		// Comments and blank lines between parts stay.
+		r.odd = true
 		j := i + 1
 		for j < len(parts) && !keep[j] && (r.lineEnd(int(parts[j-1].end)) == r.text.lineStart(int(parts[j].start)) || !r.ownLine(int(parts[i].start))) {
 			j++
@@ -618,19 +639,19 @@ func (r *rewriter) blockParts(o *Node, parts []part, keep []bool, add additions,
 }
 
 // insertFront inserts before the first part that stays.
-func (r *rewriter) insertFront(o *Node, start int, texts [][]byte, col int) {
+func (r *rewriter) insertFront(o *Node, start int, texts []addition, col int) {
 	if r.ownLine(start) {
 		at := r.before(start, r.floor(o))
-		for _, text := range texts {
-			w := r.writer()
-			w.pad(col)
-			r.insertLines(at, append(w.dst, text...))
+		for _, a := range texts {
+			r.odd = r.odd || !r.simpleLines(at, a.value, 0)
+			r.insertLines(at, a.text)
 		}
 		return
 	}
+	r.odd = true
 	w := r.writer()
-	for _, text := range texts {
-		w.dst = append(w.dst, text...)
+	for _, a := range texts {
+		w.dst = append(w.dst, a.text[col:]...)
 		w.pad(col)
 	}
 	r.edit(start, start, w.dst)
@@ -761,9 +782,9 @@ func (r *rewriter) blockList(o, n *Node) bool {
 			after = i
 			continue
 		}
-		w := r.writer()
+		w := r.writerFor(item, col)
 		w.item(item, col)
-		add.at(after, w.dst)
+		add.value(after, w.dst, item)
 	}
 	return r.blockParts(o, parts, keep, add, col)
 }
@@ -771,6 +792,7 @@ func (r *rewriter) blockList(o, n *Node) bool {
 // reorder writes the items of a block sequence in another order, each with its
 // lines and the comments and blank lines above it.
 func (r *rewriter) reorder(o, n *Node, to []int, parts []part, col int, itemSlot func(int) slot) bool {
+	r.odd = true
 	first := int(parts[0].start)
 	if !r.ownLine(first) {
 		return false
@@ -862,7 +884,7 @@ func (r *rewriter) flowMap(o, n *Node) bool {
 		w := r.writer()
 		w.pretty = w.pretty && many
 		w.flowEntry(f, indent)
-		add.at(at, w.dst)
+		add.value(at, w.dst, f.Value)
 	}
 	return r.flowParts(o, parts, keep, add)
 }
@@ -898,7 +920,7 @@ func (r *rewriter) flowList(o, n *Node) bool {
 		w := r.writer()
 		w.pretty = w.pretty && many
 		w.flow(item, indent)
-		add.at(after, w.dst)
+		add.value(after, w.dst, item)
 	}
 	return r.flowParts(o, parts, keep, add)
 }
@@ -926,6 +948,7 @@ func (r *rewriter) flowParts(o *Node, parts []part, keep []bool, add additions) 
 	}
 	mark := len(r.edits)
 	many := r.manyLines(o, parts)
+	r.odd = r.odd || many || !singleLine(o) || slices.Contains(keep, false)
 	gap := r.layout.comma[1:]
 	if len(parts) > 1 && !many {
 		if at := r.token(int(parts[0].end)); r.src[at] == ',' {
@@ -942,7 +965,8 @@ func (r *rewriter) flowParts(o *Node, parts []part, keep []bool, add additions) 
 		if i >= 0 && keep[i] {
 			behind = i
 		}
-		for _, text := range add[i+1] {
+		for _, a := range add[i+1] {
+			text := a.text
 			if behind < 0 {
 				at := int(parts[first].start)
 				r.edit(at, at, append(append(text, ','), gap...))
@@ -1034,6 +1058,9 @@ func (r *rewriter) replace(s slot, n *Node, name string) {
 	if name == "" && o.flags&anchored != 0 && !r.away[o] {
 		name = r.anchorName(o)
 	}
+	if !r.isSimple(s, n) {
+		r.odd = true
+	}
 	if s.inFlow {
 		r.replaceFlow(s, n, name)
 		return
@@ -1066,6 +1093,7 @@ func (r *rewriter) replace(s slot, n *Node, name string) {
 	head = bytes.TrimSuffix(head, []byte(r.layout.newline))
 	if len(body) == 0 {
 		r.edit(start, end, head)
+		r.respell(o, bytes.TrimPrefix(head, []byte{' '}))
 		return
 	}
 	if o.style == block && len(head) == 0 && r.ownLine(int(o.start)) {
@@ -1127,6 +1155,24 @@ func (r *rewriter) replaceFlow(s slot, n *Node, name string) {
 		w.flow(n, indent)
 	}
 	r.edit(int(o.start), int(o.end), w.dst)
+	r.respell(o, w.dst)
+}
+
+func (r *rewriter) respell(o *Node, text []byte) {
+	r.respelled = append(r.respelled, Respelling{o, text})
+}
+
+// writerFor returns a writer of a value on lines of its own, which stands at a
+// column.
+func (r *rewriter) writerFor(n *Node, col int) *writer {
+	w := r.writer()
+	size := 128
+	if n.Len() > 4 {
+		size = 4 << 10 // a container, or several volumes
+	}
+	w.dst = make([]byte, 0, size)
+	w.pad(col)
+	return w
 }
 
 // anchorName returns the name of a node's anchor.

@@ -40,12 +40,26 @@ func (p place) items(list *source.Node, inPart bool) []place {
 		places[i] = p.with('[', id)
 	}
 	// Of items that nothing tells apart, the second is another place.
-	seen := make(map[place]int, len(places))
-	for i, at := range places {
-		if n := seen[at]; n > 0 {
-			places[i] = at.with('#', strconv.Itoa(n))
+	if len(places) > 24 {
+		seen := make(map[place]int, len(places))
+		for i, at := range places {
+			if n := seen[at]; n > 0 {
+				places[i] = at.with('#', strconv.Itoa(n))
+			}
+			seen[at]++
 		}
-		seen[at]++
+		return places
+	}
+	for i := len(places) - 1; i > 0; i-- {
+		n := 0
+		for j := range i {
+			if places[j] == places[i] {
+				n++
+			}
+		}
+		if n > 0 {
+			places[i] = places[i].with('#', strconv.Itoa(n))
+		}
 	}
 	return places
 }
@@ -102,4 +116,22 @@ func owns(list *source.Node) bool {
 
 func within(outer, inner source.Span) bool {
 	return inner.Text == outer.Text && inner.Start >= outer.Start && inner.End <= outer.End
+}
+
+// eachPlace calls f for the places of all that stands below a node, and its own.
+func eachPlace(n *source.Node, at place, f func(place)) {
+	f(at)
+	switch {
+	case n.Kind() == source.Map:
+		span := n.Span()
+		for _, field := range n.Fields() {
+			if within(span, field.KeySpan) {
+				eachPlace(field.Value, at.key(field.Key), f)
+			}
+		}
+	case n.Kind() == source.List && owns(n):
+		for i, p := range at.items(n, true) {
+			eachPlace(n.Items()[i], p, f)
+		}
+	}
 }

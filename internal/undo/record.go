@@ -2,7 +2,10 @@ package undo
 
 import (
 	"errors"
+	"slices"
 	"strconv"
+
+	"github.com/ingraft/ingraft/internal/source"
 )
 
 // Record says how to take an edit of one part of a document back.
@@ -55,7 +58,16 @@ func appendBits(b []byte, bits uint64, n int) []byte {
 }
 
 // short returns as much of a place as a record spells.
-func (p place) short(width int) place { return p & (^place(0) << (64 - 6*width)) }
+func (p place) short(width int) place { return p.mixed() & mask(width) }
+
+func mask(width int) place { return ^place(0) << (64 - 6*width) }
+
+// mixed spreads what the last bytes change over all bits.
+func (p place) mixed() place {
+	p = (p ^ p>>33) * 0xff51afd7ed558ccd
+	p = (p ^ p>>33) * 0xc4ceb9fe1a85ec53
+	return p ^ p>>33
+}
 
 // String writes the record, as Parse reads it.
 func (r *Record) String() string {
@@ -78,7 +90,7 @@ func (r *Record) String() string {
 	return string(append(appendBits(head, checksum(b), 3), b...))
 }
 
-func checksum[T string | []byte](b T) uint64 { return uint64(atPart.with(version, string(b))) }
+func checksum[T string | []byte](b T) uint64 { return uint64(atPart.with(version, string(b)).mixed()) }
 
 // Overhead returns how long the record is beyond the text that it restores.
 func (r *Record) Overhead() int {
@@ -89,6 +101,31 @@ func (r *Record) Overhead() int {
 		}
 	}
 	return n
+}
+
+// tells reports whether the shortened places of the record tell each other
+// apart, and from all others of the part that it restores.
+func (r *Record) tells(before *source.Node) bool {
+	for i, at := range r.added {
+		if slices.Contains(r.added[:i], at) {
+			return false
+		}
+	}
+	seen := make([]bool, len(r.units))
+	told := true
+	eachPlace(before, atPart, func(at place) {
+		at = at.short(r.width)
+		if slices.Contains(r.added, at) {
+			told = false
+		}
+		for i := range r.units {
+			if r.units[i].at == at && !r.units[i].absolute {
+				told = told && !seen[i]
+				seen[i] = true
+			}
+		}
+	})
+	return told
 }
 
 var (

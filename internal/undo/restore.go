@@ -43,11 +43,12 @@ type Restored struct {
 // Restore takes the edits of parts of a document back. An error means that the
 // records do not fit the document at all.
 func Restore(doc *source.Document, parts []Part) (*Restored, error) {
-	r := &restorer{parts: map[*source.Node]*Part{}}
+	r := &restorer{parts: map[*source.Node]*Part{}, isMark: map[*source.Node]bool{}}
 	for i := range parts {
 		p := &parts[i]
 		r.parts[p.Node] = p
 		r.marks = append(r.marks, p.Mark)
+		r.isMark[p.Mark] = true
 		for j := range p.Record.units {
 			t := &target{unit: &p.Record.units[j], part: p}
 			if t.absolute {
@@ -87,6 +88,7 @@ type target struct {
 type restorer struct {
 	parts   map[*source.Node]*Part
 	marks   []*source.Node
+	isMark  map[*source.Node]bool
 	targets []*target
 	// The part that is walked through, nil outside of all, what is wanted in
 	// it, and how many letters of places count.
@@ -105,7 +107,7 @@ func (r *restorer) wanted(part *Part, width int) {
 	here := map[place]*target{}
 	for _, t := range r.targets {
 		if t.part == part {
-			at := t.at.short(width)
+			at := t.at & mask(width)
 			if here[at] != nil {
 				r.ambiguous = true
 			}
@@ -174,7 +176,7 @@ func (r *restorer) pruneMap(n *source.Node, at place) *source.Node {
 		gone := false
 		if within(span, f.KeySpan) {
 			here := at.key(f.Key)
-			if gone = r.isAdded(here) || slices.Contains(r.marks, f.Value) && r.target(here) == nil; !gone {
+			if gone = r.isAdded(here) || r.isMark[f.Value] && r.target(here) == nil; !gone {
 				value = r.prune(f.Value, here)
 			}
 		}
@@ -307,10 +309,6 @@ func (r *restorer) respell(doc, was *source.Document, parts []Part) (*Restored, 
 // where the parts and marks are now.
 func (r *restorer) find(was, now *source.Node, nodes map[*source.Node]*Part) error {
 	left := len(r.parts)
-	marks := map[*source.Node]bool{}
-	for _, m := range r.marks {
-		marks[m] = true
-	}
 	r.marks = nil
 	var walk func(was, now *source.Node, inPart bool)
 	walk = func(was, now *source.Node, inPart bool) {
@@ -319,7 +317,7 @@ func (r *restorer) find(was, now *source.Node, nodes map[*source.Node]*Part) err
 			left--
 			inPart = true
 		}
-		if marks[was] {
+		if r.isMark[was] {
 			r.marks = append(r.marks, now)
 		}
 		switch was.Kind() {
@@ -455,7 +453,7 @@ func staleHash(src []byte, start, end int, marks []*source.Node) uint16 {
 			start = s.End
 		}
 	}
-	return uint16(hashWords(h, src[start:end])>>48) &^ 15
+	return uint16(hashWords(h, src[start:end]).mixed()>>48) &^ 15
 }
 
 func hashWords(h place, text []byte) place {

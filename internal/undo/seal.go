@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ingraft/ingraft/internal/source"
 )
@@ -75,8 +76,14 @@ func recordsOf(before, after *source.Document, parts []Edited) ([]*Record, error
 			}
 			continue
 		}
+		told := true
 		for i := range restoring {
 			restoring[i].Record = records[i]
+			told = told && records[i].tells(parts[i].Before)
+		}
+		if !told && width < maxWidth {
+			width++
+			continue
 		}
 		restored, err := Restore(after, restoring)
 		switch {
@@ -109,11 +116,14 @@ func (c *comparer) records(n, width int) []*Record {
 		if u.op == opOrder {
 			var b []byte
 			for _, p := range e.order {
-				b = appendBits(b, uint64(p), width)
+				b = appendBits(b, uint64(p.short(width)), width)
 			}
 			u.text = string(b)
 		}
 		r.units = append(r.units, u)
+	}
+	for _, r := range records {
+		slices.Sort(r.added) // found in no order that matters
 	}
 	return records
 }

@@ -1,0 +1,88 @@
+package source
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Draft is a document edited in the simplest ways only: with entries and items
+// added on lines of their own or at the end of brackets on one line, and with
+// scalars replaced on their line. Such an edit need not be read again to know
+// that it means what it should, and taking away what it added gives back the
+// bytes that were there.
+type Draft struct {
+	Data []byte
+	// Respelled lists the scalars that were replaced.
+	Respelled []Respelling
+}
+
+// Respelling is a scalar of a document, and the text that is in its place.
+type Respelling struct {
+	Old  *Node
+	Text []byte
+}
+
+// NewDraft makes the edits that Edit makes, without its checks; nil where they
+// are not of the simplest kind, and Edit has to look closer.
+func NewDraft(doc *Document, root *Node) *Draft {
+	if doc.Format == JSON && bytes.IndexByte(doc.Text.Data, '\n') >= 0 && !singleLine(doc.Root) ||
+		len(doc.aliases) > 0 || len(doc.entries) > 0 || doc.Root.Kind() != Map || root.Kind() != Map {
+		return nil
+	}
+	r := &rewriter{doc: doc, text: doc.Text, src: doc.Text.Data, layout: layoutOf(doc), parents: map[*Node]*Node{}}
+	r.value(slot{node: doc.Root, lead: -1, col: -1, inFlow: doc.Format == JSON}, root)
+	if r.odd {
+		return nil
+	}
+	out, err := r.apply(r.edits, 0, len(r.src))
+	if err != nil {
+		return nil
+	}
+	return &Draft{Data: out, Respelled: r.respelled}
+}
+
+// singleLine reports whether a node stands on one line.
+func singleLine(n *Node) bool { return bytes.IndexByte(n.Raw(), '\n') < 0 }
+
+// isSimple reports whether the text in the place of a scalar is all that
+// replacing it changes.
+func (r *rewriter) isSimple(s slot, n *Node) bool {
+	o := s.node
+	return o.Len() == 0 && n.Len() == 0 && o.kind != Map && o.kind != List && n.kind != Map && n.kind != List &&
+		o.flags&^float == 0 && (o.style == plain || o.style == single || o.style == double) && singleLine(o) &&
+		!(n.kind == String && isLiteral(n.str, o.style)) &&
+		(s.inFlow || s.lead >= 0 && int(o.start) == s.lead+1 && r.src[s.lead] == ' ')
+}
+
+// endsOpen reports whether a value may end in a block scalar, which may take the
+// blank lines and comments behind it for its own.
+func endsOpen(n *Node) bool {
+	for n.Len() > 0 {
+		if n.kind == Map {
+			n = n.Fields()[n.Len()-1].Value
+		} else {
+			n = n.Items()[n.Len()-1]
+		}
+	}
+	return n.Kind() == String && (n.style == literal || n.style == folded || strings.IndexByte(n.str, '\n') >= 0)
+}
+
+// simpleLines reports whether a value on lines of its own at an offset ends
+// where its lines do, and the part before it too.
+func (r *rewriter) simpleLines(at int, value *Node, before int) bool {
+	if at == 0 || r.src[at-1] != '\n' || before > 0 && r.src[before-1] == '\n' {
+		return false
+	}
+	if !endsOpen(value) {
+		return true
+	}
+	if at >= len(r.src) {
+		return false
+	}
+	switch r.src[at] {
+	case '\n', '\r', '#':
+		return false
+	}
+	line := bytes.TrimLeft(r.src[at:at+lineLen(r.src[at:])], " \t\r\n")
+	return len(line) > 0 && line[0] != '#'
+}
