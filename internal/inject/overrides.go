@@ -127,7 +127,8 @@ func applyOverrides(f *finishing, pod *source.Node) (*source.Node, *diag.Diagnos
 				c = c.Without("image")
 			}
 			*part.used = append(*part.used, c)
-			overlay := source.NewMap(source.F("spec", source.NewMap(source.F(part.list, source.NewList(c)))))
+			// What the user left empty says nothing.
+			overlay := source.NewMap(source.F("spec", source.NewMap(source.F(part.list, source.NewList(kube.Sparse(c, kube.TypeContainer))))))
 			merged, err := kube.Merge(pod, overlay, kube.TypePod)
 			if err != nil {
 				return nil, mergeFinding(err, c.Span(), "the pod's container "+strconv.Quote(name))

@@ -36,6 +36,42 @@ func Normalize(n *source.Node, typ Type) *source.Node {
 	return n
 }
 
+// Sparse returns a value without the fields that encoding/json leaves out of
+// its Go type: those that are zero or empty, unless the type tells zero from
+// absent or writes it anyway. Laid over something else, they say nothing.
+//
+// Like Normalize it shares with n all that does not change.
+func Sparse(n *source.Node, typ Type) *source.Node {
+	switch {
+	case n.Kind() == source.Map && typ.Kind() == KindStruct:
+		e := edit{base: n, fields: n.Fields()}
+		at := 0 // where the field is in what is left
+		for _, f := range n.Fields() {
+			info := typ.Field(f.Key)
+			if info != nil {
+				if _, seen := info.seen(f.Value); !seen {
+					e.remove(at)
+					continue
+				}
+				f.Value = Sparse(f.Value, info.Type)
+				e.set(at, f)
+			}
+			at++
+		}
+		return e.node()
+	case n.Kind() == source.List && typ.Kind() == KindList:
+		items, changed := make([]*source.Node, n.Len()), false
+		for i, item := range n.Items() {
+			items[i] = Sparse(item, typ.Elem())
+			changed = changed || items[i] != item
+		}
+		if changed {
+			return n.WithItems(items...)
+		}
+	}
+	return n
+}
+
 func normalizeStruct(n *source.Node, typ Type) *source.Node {
 	e := edit{base: n, fields: n.Fields()}
 	at := 0 // where the field is in what is left
