@@ -61,6 +61,41 @@ func TestReadme(t *testing.T) {
 	}
 }
 
+// The changes that the README shows are those that the command makes; it leaves
+// out lines, and the ends of lines, at dots.
+func TestReadmeDiff(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	code := cli.Main(context.Background(), cli.Env{
+		Args: []string{"ingraft", "kube-inject", "-f", "examples/payments.yaml", "--diff"}, Dir: filepath.Join("..", ".."),
+		Stdout: &stdout, Stderr: &stderr, LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now,
+	})
+	if code != 0 {
+		t.Fatal(stderr.String())
+	}
+	_, block, _ := strings.Cut(string(readme), "\n```diff\n")
+	block, _, ok := strings.Cut(block, "```\n")
+	if !ok {
+		t.Fatal("the README shows no diff")
+	}
+	rest := strings.Split(stdout.String(), "\n")
+	for line := range strings.Lines(block) {
+		if line == "...\n" {
+			continue
+		}
+		begin, cut := strings.CutSuffix(strings.TrimSuffix(line, "\n"), "...")
+		for len(rest) > 0 && rest[0] != begin && !(cut && strings.HasPrefix(rest[0], begin)) {
+			rest = rest[1:]
+		}
+		if len(rest) == 0 {
+			t.Fatalf("the command does not print, or not in this order: %s", line)
+		}
+	}
+}
+
 // shellLines returns the commands in a text's blocks of shell, up to a pipe.
 func shellLines(markdown string) []string {
 	var lines []string
@@ -93,6 +128,7 @@ func TestEveryCommandHasExamples(t *testing.T) {
 	commands := [][]string{
 		{},
 		{"kube-inject"},
+		{"uninject"},
 		{"version"},
 		{"options"},
 		{"help"},

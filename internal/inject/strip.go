@@ -147,8 +147,10 @@ func restoredOverride(c *source.Node) *source.Node {
 }
 
 // seenByTemplates returns the pod as templates see it: without any container
-// that an earlier injection added, and with the saved ones.
+// that an earlier injection added, with the saved ones, and without the undo
+// record, which is nobody's setting.
 func seenByTemplates(pod *source.Node, was *earlier) *source.Node {
+	pod = withoutAnnotations(pod, func(name string) bool { return name == annot.UndoRecord })
 	for _, part := range [...]struct {
 		list     string
 		injected []string
