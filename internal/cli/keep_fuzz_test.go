@@ -41,6 +41,11 @@ func FuzzUninject(f *testing.F) {
 			}
 		}
 		checkRecords(t, injected)
+		careful := *work
+		careful.reference = true
+		if slow, _ := through(data, careful.document); !bytes.Equal(slow, injected) {
+			t.Fatalf("the careful way gives\n%s\nthe quick one\n%s", slow, injected)
+		}
 		back, findings := through(injected, un.document)
 		if findings.HasErrors() || !bytes.Equal(back, data) {
 			t.Fatalf("%v\ncomes back as\n%s\nwas\n%s\n%q\n%q\ninjected:\n%s", findings, back, data, back, data, injected)
