@@ -2,6 +2,7 @@ package inject_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,4 +128,35 @@ func (c *caseFile) as(t *testing.T, r release.Release, door string) []byte {
 		out = append(c.findings(res), out...)
 	}
 	return append(bytes.TrimSpace(out), '\n')
+}
+
+// BenchmarkReleases injects into pods under the default configuration of each
+// release whose recorded files are there, one pod of many that differ in names.
+func BenchmarkReleases(b *testing.B) {
+	dir := findUp(b, legacyDir)
+	for _, tag := range tags {
+		b.Run(tag, func(b *testing.B) {
+			values := "values.json"
+			if _, err := os.Stat(filepath.Join(dir, tag, values)); err != nil {
+				values = ""
+			}
+			e := compileFiles(b, filepath.Join(dir, tag), "inject-config.yaml", "mesh.yaml", values)
+			requests := make([]*inject.Request, 100)
+			for i := range requests {
+				name := fmt.Sprintf("app-%d", i)
+				requests[i] = &inject.Request{
+					Door: inject.Admission, NamespaceName: "shop",
+					Owner: kube.Ref{APIVersion: "apps/v1", Kind: "Deployment", Name: name, Namespace: "shop"},
+					Pod: parse(b, "metadata: {name: "+name+", namespace: shop, labels: {app: "+name+"}}\n"+
+						"spec: {containers: [{name: "+name+", image: '"+name+":1', ports: [{containerPort: 80}]}]}"),
+				}
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if res := e.Run(requests[i%len(requests)]); res.Pod == requests[i%len(requests)].Pod {
+					b.Fatal(res.Diagnostics, res.Decision)
+				}
+			}
+		})
+	}
 }

@@ -28,7 +28,7 @@ type legacyCase struct {
 
 // findUp returns a directory of the workplace, seen from the repository or
 // from a work tree of it.
-func findUp(t *testing.T, dir string) string {
+func findUp(t testing.TB, dir string) string {
 	t.Helper()
 	for _, up := range []string{"", "../"} {
 		if _, err := os.Stat(up + dir); err == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/ingraft/ingraft/internal/config"
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/kube"
+	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 	"github.com/ingraft/ingraft/internal/tmpl"
 )
@@ -34,10 +35,15 @@ type lazyTemplate struct {
 	// plans makes overlays without rendering; nil for reference.
 	plans *tmpl.Planner
 	bad   *diag.Diagnostic
+	// hash is the version that the status annotation tells, in the shape Spec.
+	hash string
 }
 
 func (l *lazyTemplate) parse() *diag.Diagnostic {
 	l.once.Do(func() {
+		if l.gen.shape == release.Spec {
+			l.hash = hashOf(l.text)
+		}
 		l.t, l.bad = tmpl.DialectOf(l.gen.release).Parse(l.name, l.text)
 		switch {
 		case l.bad != nil:

@@ -52,7 +52,7 @@ func applySpec(in *injection, pod *source.Node) (*source.Node, diag.List) {
 		return nil, diag.List{bad}
 	}
 	a := &appending{
-		injection: in, spec: prunedSpec(rendered), hash: hashOf(l.text),
+		injection: in, spec: prunedSpec(rendered), hash: l.hash,
 		rewriteProbes: fieldFold(rendered, "rewriteAppHTTPProbe").IsTrue(),
 		redirect:      fieldFold(rendered, "podRedirectAnnot"),
 	}
