@@ -22,7 +22,7 @@ func (r *reference) renderError(err error, data *Data, env Env) *diag.Diagnostic
 	node, pos, message := r.locate(err)
 	span := t.spanOf(node, pos)
 	var forbidden *forbiddenError
-	var limit *limitError
+	var limit limitError
 	switch {
 	case errors.As(err, &forbidden):
 		return t.diagnose(CodeForbidden, span, forbidden.Error(), "templates must render the same every time: take the value from .Values or from an annotation of the pod")

@@ -266,7 +266,7 @@ func (m *machine) loop(f *frame, dot val, st *stmt) signal {
 		if len(decl) > 1 {
 			giveUp("two variables over a number")
 		}
-		n = int(min(max(v.Int(), 0), maxSteps+1))
+		n = int(min(max(v.Int(), 0), int64(maxSteps)+1))
 		key = func(int) reflect.Value { return reflect.Value{} }
 		item = func(i int) reflect.Value { return reflect.ValueOf(i).Convert(v.Type()) }
 	default:

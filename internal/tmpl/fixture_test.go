@@ -21,6 +21,8 @@ import (
 	"github.com/ingraft/ingraft/internal/source"
 )
 
+func init() { maxSteps = 1 << 13 } // templates that do not end take long to run into it
+
 const chart = "charts/istio-control/istio-discovery/"
 
 // shipped returns the text of an injection template of release 1.31.

@@ -13,10 +13,12 @@ import (
 // keep a wrong one from taking the machine with it.
 const (
 	maxTemplate = 1 << 20 // bytes of a template's text; a ConfigMap holds no more
-	maxSteps    = 1 << 17 // writes and iterations of one rendering
 	maxDepth    = 1000    // templates within templates
 	maxOutput   = 16 << 20
 )
+
+// maxSteps bounds the writes and iterations of one rendering. Tests lower it.
+var maxSteps = 1 << 17
 
 // engineName is what the mesh's injector names its templates; error messages
 // and self references ({{template "inject"}}) show it.

@@ -210,9 +210,9 @@ func TestPlansOfShippedTemplates(t *testing.T) {
 				t.Fatal(d)
 			}
 			data := testData(t, nil, Needs{})
-			served, planned := checkPlans(t, tm, data, madeUp(data, 1, 600))
-			t.Logf("%d of 600 pods served, %d by plans made before", served, planned)
-			if planned < 200 {
+			served, planned := checkPlans(t, tm, data, madeUp(data, 1, 300))
+			t.Logf("%d of 300 pods served, %d by plans made before", served, planned)
+			if planned < 150 {
 				t.Errorf("only %d pods were served by plans", planned)
 			}
 		})
@@ -264,8 +264,8 @@ func TestPlansOfOlderTemplates(t *testing.T) {
 				data := testData(t, nil, Needs{})
 				data.Values = values
 				data.SetFormer(&Former{EstimatedConcurrency: 2})
-				served, planned := checkPlans(t, tm, data, madeUp(data, 2, 150))
-				t.Logf("%d of 150 pods served, %d by plans made before", served, planned)
+				served, planned := checkPlans(t, tm, data, madeUp(data, 2, 60))
+				t.Logf("%d of 60 pods served, %d by plans made before", served, planned)
 			})
 		}
 	}
@@ -297,7 +297,7 @@ func TestPlanServesFurtherPods(t *testing.T) {
 func TestPlannerIsConcurrent(t *testing.T) {
 	tm, _ := Parse("sidecar", shipped(t, "injection-template"))
 	data := testData(t, nil, Needs{})
-	inputs := madeUp(data, 3, 200)
+	inputs := madeUp(data, 3, 60)
 	want := make([]string, len(inputs))
 	for i, in := range inputs {
 		if n, err := slowly(tm, in); err == nil {
@@ -344,7 +344,7 @@ func FuzzPlan(f *testing.F) {
 			data.CompliancePolicy = "fips-140-3"
 			data.Values["global"].(map[string]any)["mountMtlsCerts"] = true
 		}
-		checkPlans(t, tm, data, madeUp(data, seed, 60))
+		checkPlans(t, tm, data, madeUp(data, seed, 40))
 	})
 }
 

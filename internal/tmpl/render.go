@@ -102,16 +102,26 @@ func (r *run) end() {
 }
 
 // limitError says which limit a rendering hit.
-type limitError struct{ what string }
+type limitError uint8
 
-func (e *limitError) Error() string { return e.what }
-
-var (
-	errSteps  = &limitError{fmt.Sprintf("it does not end: more than %d steps", maxSteps)}
-	errDepth  = &limitError{fmt.Sprintf("templates call each other more than %d deep", maxDepth)}
-	errOutput = &limitError{fmt.Sprintf("it writes more than %d bytes", maxOutput)}
-	errResult = &limitError{fmt.Sprintf("a function makes a value of more than %d bytes", maxOutput)}
+const (
+	errSteps limitError = iota
+	errDepth
+	errOutput
+	errResult
 )
+
+func (e limitError) Error() string {
+	switch e {
+	case errSteps:
+		return fmt.Sprintf("it does not end: more than %d steps", maxSteps)
+	case errDepth:
+		return fmt.Sprintf("templates call each other more than %d deep", maxDepth)
+	case errOutput:
+		return fmt.Sprintf("it writes more than %d bytes", maxOutput)
+	}
+	return fmt.Sprintf("a function makes a value of more than %d bytes", maxOutput)
+}
 
 // Write takes the template's output.
 func (r *run) Write(p []byte) (int, error) {
@@ -163,7 +173,7 @@ func (r *run) renderText(text string) (string, error) {
 	in.run.steps, in.run.depth = r.steps, r.depth
 	err := in.execute()
 	r.steps = in.run.steps
-	var limit *limitError
+	var limit limitError
 	if errors.As(err, &limit) {
 		return "", limit
 	}
