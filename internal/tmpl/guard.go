@@ -101,7 +101,7 @@ func (c *cursor) ask(g *guard) (outcome, bool) {
 		o, ok2 := c.argument(g.other)
 		return yes(s == o), ok1 && ok2
 	case guardCall:
-		v, ok := c.apply(g.fn, g.args)
+		v, ok := c.apply(g.fn, g.args, nil)
 		return yes(ok && v.Bool()), ok
 	case guardEnv:
 		return outcome{s: c.in.Env.getenv(g.env)}, true

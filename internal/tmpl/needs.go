@@ -253,6 +253,25 @@ func partsRead(name string) [][][]string {
 	return nil
 }
 
+// needOf returns the need of some paths.
+func needOf(paths [][]string) *need {
+	root := &need{}
+	for _, path := range paths {
+		n := root
+		for _, name := range path {
+			if n.fields == nil {
+				n.fields = map[string]*need{}
+			}
+			if n.fields[name] == nil {
+				n.fields[name] = &need{}
+			}
+			n = n.fields[name]
+		}
+		n.all = true
+	}
+	return root
+}
+
 func (r *reader) operand(o *operand, dot refs) refs {
 	switch o.kind {
 	case operandDot:

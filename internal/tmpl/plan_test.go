@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
@@ -362,4 +363,23 @@ func FuzzPlanTemplate(f *testing.F) {
 		data := testData(t, nil, Needs{})
 		checkPlans(t, tm, data, madeUp(data, seed, 30))
 	})
+}
+
+// TestPlansOfFunctionsOnContainers: functions that read little of containers do
+// not make a plan depend on the rest of them.
+func TestPlansOfFunctionsOnContainers(t *testing.T) {
+	tm := parseTemplate(t, "metadata:\n  annotations:\n    a: \"{{ includeInboundPorts .Spec.Containers }}\"\n    b: \"{{ applicationPorts .Spec.Containers }}\"\n"+
+		"    c: \"{{ otelResourceAttributes .MeshConfig .ObjectMeta.Annotations .ObjectMeta.Labels .DeploymentMeta.Namespace .Spec.Containers }}\"\n")
+	data := testData(t, nil, Needs{})
+	data.MeshConfig.ExtensionProviders = []*meshv1alpha1.MeshConfig_ExtensionProvider{{
+		Provider: &meshv1alpha1.MeshConfig_ExtensionProvider_Opentelemetry{
+			Opentelemetry: &meshv1alpha1.MeshConfig_ExtensionProvider_OpenTelemetryTracingProvider{
+				ServiceAttributeEnrichment: meshv1alpha1.MeshConfig_ExtensionProvider_OTEL_SEMANTIC_CONVENTIONS,
+			},
+		},
+	}}
+	served, planned := checkPlans(t, tm, data, madeUp(data, 4, 150))
+	if served < 140 || planned < 120 {
+		t.Errorf("%d of 150 pods served, %d by plans made before", served, planned)
+	}
 }

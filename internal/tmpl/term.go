@@ -16,8 +16,9 @@ type term struct {
 	place *place       // termPlace, termJSON
 	typ   reflect.Type // of the value: termPlace, termJSON
 	input input        // termInput
-	fn    *funcRef     // termCall: of strings, giving a string
+	fn    *funcRef     // termCall: of strings and parts of the pod, giving a string
 	args  []val        // termCall; the items of a termList; the parts of a termConcat
+	needs []*need      // termCall: what is read of each argument
 	name  string       // the same for equal terms; see key
 	path  Read         // termRecorded: where the value is; nil if it was made
 	reads []Read       // termRecorded: what else it depends on
@@ -227,15 +228,16 @@ func (c *cursor) call(t *term) (s string, ok bool) {
 		}
 		return "", false
 	}
-	v, ok := c.apply(t.fn, t.args)
+	v, ok := c.apply(t.fn, t.args, t.needs)
 	if !ok || v.Kind() != reflect.String {
 		return "", false
 	}
 	return v.String(), true
 }
 
-// apply calls a function whose arguments are constants and strings.
-func (c *cursor) apply(fn *funcRef, args []val) (v reflect.Value, ok bool) {
+// apply calls a function whose arguments are constants, strings, and parts of
+// the pod of which needs are read.
+func (c *cursor) apply(fn *funcRef, args []val, needs []*need) (v reflect.Value, ok bool) {
 	defer func() {
 		if recover() != nil { // it gives up, or panics as text/template lets functions do
 			v, ok = reflect.Value{}, false
@@ -243,13 +245,20 @@ func (c *cursor) apply(fn *funcRef, args []val) (v reflect.Value, ok bool) {
 	}()
 	in := make([]val, len(args))
 	for i, a := range args {
-		in[i] = a
-		if a.t != nil {
+		switch {
+		case a.t == nil:
+			in[i] = a
+		case a.t.isText():
 			s, ok := c.text(a.t)
 			if !ok {
 				return v, false
 			}
-			in[i] = val{v: reflect.ValueOf(s)}
+			in[i].v = reflect.ValueOf(s)
+		default:
+			in[i].v = reflect.New(a.t.typ).Elem()
+			if decode(in[i].v, c.at(a.t.place), needs[i]) != nil {
+				return v, false
+			}
 		}
 	}
 	fixed := fn.value.Type().NumIn()

@@ -357,9 +357,12 @@ func (t *tracer) known(fn *funcRef, args []val, got reflect.Value) (val, bool) {
 			return val{got, &term{op: termJSON, place: first.t.place, typ: first.t.typ}}, true
 		}
 	case "otelResourceAttributes":
-		if args[0].t == nil && got.String() == "" && len(args) == 5 && !asksForOtel(args[0].v) {
+		if args[0].t == nil && !asksForOtel(args[0].v) {
 			return val{v: got}, true
 		}
+		return t.typedCall(fn, args, got)
+	case "includeInboundPorts", "applicationPorts":
+		return t.typedCall(fn, args, got)
 	}
 	return val{}, false
 }
@@ -467,6 +470,26 @@ func (t *tracer) join(args []val, got reflect.Value) (val, bool) {
 		parts = append(parts, val{elemOf(item.v), item.t})
 	}
 	return val{got, &term{op: termConcat, args: parts}}, true
+}
+
+// typedCall keeps the result of a function open that reads little of large
+// parts of the pod.
+func (t *tracer) typedCall(fn *funcRef, args []val, got reflect.Value) (val, bool) {
+	parts := partsRead(fn.name)
+	needs := make([]*need, len(args))
+	for i, a := range args {
+		switch {
+		case a.t == nil || a.t.isText():
+		case a.t.op == termPlace:
+			needs[i] = everything
+			if i < len(parts) && parts[i] != nil {
+				needs[i] = needOf(parts[i])
+			}
+		default:
+			return val{}, false
+		}
+	}
+	return val{got, &term{op: termCall, fn: fn, args: args, needs: needs}}, true
 }
 
 func asksForOtel(mesh reflect.Value) bool {
