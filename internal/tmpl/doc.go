@@ -6,5 +6,5 @@
 // does the same faster (syntax.go, eval.go, call.go), or, for many pods, by a
 // plan that does not render at all (trace.go, guard.go, plan.go, mold.go). The
 // later ones give up where they are not sure, and never differ from the first:
-// docs/decisions/006-templates.md.
+// docs/decisions/007-templates.md.
 package tmpl
