@@ -131,7 +131,10 @@ func applyOverrides(f *finishing, pod *source.Node) (*source.Node, *diag.Diagnos
 			overlay := source.NewMap(source.F("spec", source.NewMap(source.F(part.list, source.NewList(kube.Sparse(c, kube.TypeContainer))))))
 			merged, err := kube.Merge(pod, overlay, kube.TypePod)
 			if err != nil {
-				return nil, mergeFinding(err, c.Span(), "the pod's container "+strconv.Quote(name))
+				return nil, &diag.Diagnostic{
+					Code: CodeOverlay, Severity: diag.Error, Span: c.Span(),
+					Message: "the pod's container " + strconv.Quote(name) + " cannot be merged into the template's: " + err.Error(),
+				}
 			}
 			pod = merged
 		}

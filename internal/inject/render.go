@@ -148,7 +148,7 @@ func nearestFix(name string, list []*lazyTemplate) string {
 // overlay is what a template makes of a pod.
 type overlay struct {
 	name string
-	text *source.Text // of the template
+	of   *lazyTemplate
 	root *source.Node
 }
 
@@ -203,7 +203,7 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 		if prepare := in.engine.gen.prepare; prepare != nil {
 			root = prepare(root)
 		}
-		overlays = append(overlays, overlay{l.name, l.text, root})
+		overlays = append(overlays, overlay{l.name, l, root})
 	}
 	return overlays, nil
 }
@@ -282,7 +282,7 @@ func (in *injection) read(t *tmpl.Template, data *tmpl.Data, text *source.Text) 
 			failure, at = "is not YAML: "+syntax.Message, syntax.Span.Start
 		}
 	case doc.Root.Kind() != source.Map && !doc.Root.IsNull():
-		failure = "is no object"
+		failure, at = "is no object", doc.Root.Span().Start
 	default:
 		if bad := firstError(in.engine.gen.judge(doc.Root)); bad != nil {
 			failure = in.engine.gen.misfit + bad.Message
@@ -305,12 +305,48 @@ func (in *injection) read(t *tmpl.Template, data *tmpl.Data, text *source.Text) 
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			where = " (at " + strconv.Quote(string(line[:min(len(line), 80)])) + ")"
 		}
-		return nil, &diag.Diagnostic{
-			Code: CodeOverlay, Severity: diag.Error, Span: source.Span{Text: t.Text()},
-			Message: "what template " + strconv.Quote(t.Name()) + " makes of this pod " + failure + where,
-		}
+		return nil, in.misfit(t, data, at, failure+where)
 	}
 	return root, nil
+}
+
+// misfit returns the finding about something that a template made and that
+// cannot be used, whose first byte is at an offset of what it makes of data; -1
+// where that is not known. The place is the action or text of the template
+// that wrote it, or the pod's annotation where the action wrote that.
+func (in *injection) misfit(t *tmpl.Template, data *tmpl.Data, at int, failure string) *diag.Diagnostic {
+	d := &diag.Diagnostic{Code: CodeOverlay, Severity: diag.Error, Span: source.Span{Text: t.Text()}}
+	span, reads := t.Source(at, data, in.env())
+	if span.IsValid() {
+		d.Span = span
+	}
+	of := "this pod"
+	if key, value := in.readAnnotation(reads); value != nil {
+		of = "annotation " + key
+		d.Code, d.Span = CodeAnnotation, value.Span()
+		if k, ok := annot.Lookup(annot.Annotation, key); ok {
+			d.Fix = k.Form
+		}
+	}
+	d.Message = "what template " + strconv.Quote(t.Name()) + " makes of " + of + " " + failure
+	return d
+}
+
+// readAnnotation returns the one annotation of the pod's among what an action
+// reads; nil where there is none, or more.
+func (in *injection) readAnnotation(reads []tmpl.Read) (key string, value *source.Node) {
+	for _, r := range reads {
+		if len(r) < 3 || r[0] != "ObjectMeta" || r[1] != "Annotations" {
+			continue
+		}
+		if n := annotation(in.request.Pod, r[2]); n != nil {
+			if value != nil && key != r[2] {
+				return "", nil
+			}
+			key, value = r[2], n
+		}
+	}
+	return key, value
 }
 
 func firstError(findings diag.List) *diag.Diagnostic {
@@ -345,7 +381,7 @@ func (in *injection) merge(overlays []overlay) (*source.Node, *diag.Diagnostic) 
 		below, above, _ := settleVolumes(in.templates, o.root, never)
 		merged, err := kube.Merge(below, above, kube.TypePod)
 		if err != nil {
-			return nil, mergeFinding(err, source.Span{Text: o.text}, "template "+strconv.Quote(o.name))
+			return nil, in.unmergeable(&o, err)
 		}
 		in.templates = merged
 	}
@@ -368,7 +404,7 @@ func (in *injection) merge(overlays []overlay) (*source.Node, *diag.Diagnostic) 
 		}
 		merged, err := kube.Merge(below, above, kube.TypePod)
 		if err != nil {
-			return nil, mergeFinding(err, source.Span{Text: o.text}, "template "+strconv.Quote(o.name))
+			return nil, in.unmergeable(&o, err)
 		}
 		pod = merged
 	}
@@ -384,9 +420,24 @@ func (in *injection) isUsersVolume(name string) bool {
 		(!contains(in.was.volumes, name) || contains(in.was.keptVolumes, name))
 }
 
-func mergeFinding(err error, at source.Span, what string) *diag.Diagnostic {
-	return &diag.Diagnostic{
-		Code: CodeOverlay, Severity: diag.Error, Span: at,
-		Message: what + " cannot be merged into the pod: " + err.Error(),
+// unmergeable returns the finding about an overlay that cannot be merged. The
+// template is rendered once more to find the place: overlays need not know it.
+func (in *injection) unmergeable(o *overlay, err error) *diag.Diagnostic {
+	t, data, at := o.of.t, in.data(), -1
+	if bad := data.SetPod(seenByTemplates(in.user, &in.was), t.Needs()); bad != nil {
+		return bad
 	}
+	if data.ObjectMeta.Namespace == "" {
+		data.ObjectMeta.Namespace = in.request.NamespaceName
+	}
+	var wrong *kube.MergeError
+	out, bad := t.Render(&data, in.env(), nil)
+	if bad == nil && errors.As(err, &wrong) {
+		if doc, err := source.Parse(source.NewText("", out)); err == nil {
+			if n := kube.At(doc.Root, wrong.Path); n.Span().IsValid() {
+				at = n.Span().Start
+			}
+		}
+	}
+	return in.misfit(t, &data, at, "cannot be merged: "+err.Error())
 }
