@@ -110,8 +110,9 @@ func (p *parser) function(name string) int32 {
 			return -1
 		}
 		f.value = reflect.ValueOf(f.fn)
-		f.bound = isBound(name) || p.dialect.isOwn(name)
-		p.mutates = p.mutates || mutates(name)
+		f.bound = isBound(name) || p.dialect.isBound(name)
+		p.renders = p.renders || name == "render"
+		p.mutates = p.mutates || mutates(name) && name != "render"
 	}
 	p.funcs = append(p.funcs, f)
 	return int32(len(p.funcs) - 1)

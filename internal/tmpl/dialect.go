@@ -22,8 +22,11 @@ type Dialect struct {
 	dot func(*Data) any
 }
 
+// ownFunction is a function of a dialect: fn, or, where it looks at the run,
+// what makes it.
 type ownFunction struct {
 	name string
+	fn   any
 	make func(*run) any
 }
 
@@ -65,7 +68,10 @@ func (d *Dialect) Release() release.Release { return d.release }
 func (d *Dialect) function(name string, r *run) any {
 	for i := range d.own {
 		if d.own[i].name == name {
-			return d.own[i].make(r)
+			if d.own[i].make != nil {
+				return d.own[i].make(r)
+			}
+			return d.own[i].fn
 		}
 	}
 	if !release.FunctionSpan(name).Has(d.release) {
@@ -74,11 +80,12 @@ func (d *Dialect) function(name string, r *run) any {
 	return function(name, r)
 }
 
-// isOwn reports whether a function is one of the dialect's own.
-func (d *Dialect) isOwn(name string) bool {
+// isBound reports whether a function is one of the dialect's own and looks at
+// the run.
+func (d *Dialect) isBound(name string) bool {
 	for i := range d.own {
 		if d.own[i].name == name {
-			return true
+			return d.own[i].make != nil
 		}
 	}
 	return false
@@ -106,14 +113,14 @@ var variants = [...]struct {
 	span release.Span
 	ownFunction
 }{
-	{release.Span{Until: release.V(1, 13)}, ownFunction{"formatDuration", func(*run) any { return formatDuration13 }}},
-	{release.Span{Until: release.V(1, 3)}, ownFunction{"includeInboundPorts", func(*run) any { return allPorts }}},
-	{release.Span{Until: release.V(1, 3)}, ownFunction{"applicationPorts", func(*run) any { return applicationPorts3 }}},
-	{release.Span{Until: release.V(1, 1)}, ownFunction{"valueOrDefault", func(*run) any { return textOrDefault }}},
-	{release.Span{Until: release.V(1, 18)}, ownFunction{"toJson", func(*run) any { return toJSON }}},
-	{release.Span{Since: release.V(1, 4), Until: release.V(1, 21)}, ownFunction{"protoToJSON", protoToJSON21}},
-	{release.Span{Since: release.V(1, 8), Until: release.V(1, 8)}, ownFunction{"appendMultusNetwork", func(*run) any { return appendMultusNetwork8 }}},
-	{release.Span{Since: release.V(1, 9), Until: release.V(1, 22)}, ownFunction{"appendMultusNetwork", func(*run) any { return appendMultusNetwork9 }}},
+	{release.Span{Until: release.V(1, 13)}, ownFunction{name: "formatDuration", fn: formatDuration13}},
+	{release.Span{Until: release.V(1, 3)}, ownFunction{name: "includeInboundPorts", fn: allPorts}},
+	{release.Span{Until: release.V(1, 3)}, ownFunction{name: "applicationPorts", fn: applicationPorts3}},
+	{release.Span{Until: release.V(1, 1)}, ownFunction{name: "valueOrDefault", fn: textOrDefault}},
+	{release.Span{Until: release.V(1, 18)}, ownFunction{name: "toJson", fn: toJSON}},
+	{release.Span{Since: release.V(1, 4), Until: release.V(1, 21)}, ownFunction{name: "protoToJSON", make: protoToJSON21}},
+	{release.Span{Since: release.V(1, 8), Until: release.V(1, 8)}, ownFunction{name: "appendMultusNetwork", fn: appendMultusNetwork8}},
+	{release.Span{Since: release.V(1, 9), Until: release.V(1, 22)}, ownFunction{name: "appendMultusNetwork", fn: appendMultusNetwork9}},
 }
 
 func formatDuration13(d *durationpb.Duration) string {

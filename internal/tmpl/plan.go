@@ -231,6 +231,9 @@ func (p *Planner) learn(set *planSet, c *cursor, in *Input) (*source.Node, bool)
 	if !ok {
 		return nil, false
 	}
+	if p.template.program.renders {
+		data = data.clone()
+	}
 	t := &tracer{dialect: p.template.dialect, places: &set.places, cursor: c, asked: map[string]bool{}}
 	out, ok := p.template.program.execute(&run{template: p.template, data: data, env: in.Env}, t)
 	if !ok {

@@ -383,3 +383,37 @@ func TestPlansOfFunctionsOnContainers(t *testing.T) {
 		t.Errorf("%d of 150 pods served, %d by plans made before", served, planned)
 	}
 }
+
+// TestPlansOfFormerReleases: what only older releases have does not keep pods
+// from being served by plans: labels as JSON, their own functions on ports,
+// and function render where the text has no actions.
+func TestPlansOfFormerReleases(t *testing.T) {
+	tests := []struct {
+		release release.Release
+		text    string
+		want    int // least number of pods of 60 served without rendering
+	}{
+		{release.V(1, 8), `a: "{{ render .Values.plain }}"` + "\n    l: |\n      {{ toJSON .ObjectMeta.Labels }}\n", 40},
+		{release.V(1, 8), `a: "{{ render .Values.action }}"` + "\n", 0},
+		{release.V(1, 8), `a: "{{ render .Values.changing }}{{ .Values.plain }}"` + "\n", 0},
+		{release.V(1, 1), `a: "[[ applicationPorts .Spec.Containers ]][[ valueOrDefault .DeploymentMeta.Name "x" ]]"` + "\n    l: |\n      [[ toJson .ObjectMeta.Labels ]]\n", 40},
+	}
+	for _, tt := range tests {
+		tm, d := DialectOf(tt.release).Parse("sidecar", source.NewText("t", []byte("metadata:\n  annotations:\n    "+tt.text)))
+		if d != nil {
+			t.Fatal(d)
+		}
+		data := testData(t, nil, Needs{})
+		data.Values["plain"] = "svc.cluster.local"
+		data.Values["action"] = "{{ .DeploymentMeta.Name }}"
+		data.Values["changing"] = `{{ $_ := set .Values "plain" "changed" }}`
+		data.SetFormer(&Former{EstimatedConcurrency: 2})
+		_, planned := checkPlans(t, tm, data, madeUp(data, 5, 60))
+		if planned < tt.want || tt.want == 0 && planned > 0 {
+			t.Errorf("%s %s: %d of 60 pods served by plans made before, want %d", tt.release, tt.text, planned, tt.want)
+		}
+		if data.Values["plain"] != "svc.cluster.local" {
+			t.Errorf("%s: the template changed the values", tt.text)
+		}
+	}
+}

@@ -262,7 +262,7 @@ func (r *Recorder) render(t *Template, data *Data, env Env) ([]byte, bool) {
 	if t.program == nil {
 		return nil, false
 	}
-	if t.program.mutates {
+	if t.program.mutates || t.program.renders {
 		data = data.clone()
 	}
 	return t.program.execute(&run{template: t, data: data, env: env}, r)

@@ -40,7 +40,7 @@ func (t *Template) run(data *Data, env Env, rec *Recorder) ([]byte, bool) {
 
 // render executes the program; false means that text/template must decide.
 func (p *program) render(t *Template, data *Data, env Env) ([]byte, bool) {
-	if p.mutates {
+	if p.mutates || p.renders {
 		data = data.clone()
 	}
 	return p.execute(&run{template: t, data: data, env: env}, nil)

@@ -22,6 +22,7 @@ type program struct {
 	main    *block
 	defines map[string]*block
 	mutates bool // a function changes its arguments
+	renders bool // function render runs texts that may do so
 
 	stmts  []stmt
 	bodies []body

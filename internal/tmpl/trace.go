@@ -291,7 +291,9 @@ func (t *tracer) boundCall(fn *funcRef, args []val, got reflect.Value) val {
 	switch {
 	case fn.name == "env":
 		t.ask(&guard{op: guardEnv, env: args[0].v.String()})
-	case t.dialect.isOwn(fn.name):
+	case fn.name == "render" && args[0].t == nil && !strings.Contains(args[0].v.String(), t.dialect.left):
+		return val{v: got} // a text without actions stays what it is
+	case t.dialect.isBound(fn.name):
 		// It looks at the release and at the installation.
 	default:
 		giveUp("function " + fn.name)
@@ -354,6 +356,14 @@ func (t *tracer) known(fn *funcRef, args []val, got reflect.Value) (val, bool) {
 		return t.join(args, got)
 	case "structToJSON":
 		if first.t.op == termPlace {
+			return val{got, &term{op: termJSON, place: first.t.place, typ: first.t.typ}}, true
+		}
+	case "toJSON", "toJson":
+		if _, own := fn.fn.(func(map[string]string) string); own && first.t.op == termPlace && first.t.typ == textMapType {
+			t.askPlace(guardValue, first.t.place)
+			if t.cursor.at(first.t.place).IsNull() {
+				return val{v: got}, true // {}, where structToJSON writes null
+			}
 			return val{got, &term{op: termJSON, place: first.t.place, typ: first.t.typ}}, true
 		}
 	case "otelResourceAttributes":
@@ -453,7 +463,10 @@ func itemsOf(v val) ([]val, bool) {
 	return items, true
 }
 
-var anySliceType = reflect.TypeFor[[]any]()
+var (
+	anySliceType = reflect.TypeFor[[]any]()
+	textMapType  = reflect.TypeFor[map[string]string]()
+)
 
 func (t *tracer) join(args []val, got reflect.Value) (val, bool) {
 	if args[0].t != nil || args[1].t.op != termList {
