@@ -21,7 +21,8 @@ var layers = [][]string{
 	{"internal/source", "internal/diag", "internal/release"},
 	{"internal/kube", "internal/annot", "internal/config", "internal/tmpl"},
 	{"internal/inject", "internal/chart", "internal/undo"},
-	{"internal/cluster"},
+	{"internal/metrics", "internal/cluster"},
+	{"internal/webhook"},
 	{"internal/cli"},
 	{"cmd/ingraft"},
 }

@@ -2,6 +2,7 @@ package inject
 
 import (
 	"strconv"
+	"sync"
 
 	"github.com/ingraft/ingraft/internal/config"
 	"github.com/ingraft/ingraft/internal/diag"
@@ -34,6 +35,9 @@ type Engine struct {
 	settings  settings
 	templates templates
 	proxies   proxyCache
+	// tokenNamed is what namesTokenVolume found out.
+	tokenOnce  sync.Once
+	tokenNamed bool
 }
 
 // settings is what injection reads of mesh configuration and values apart from

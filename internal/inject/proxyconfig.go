@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"strings"
 	"sync"
 
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
@@ -33,7 +34,7 @@ func (c *proxyCache) put(text string, p *meshv1alpha1.ProxyConfig) {
 	if c.by == nil || len(c.by) >= maxProxyConfigs {
 		c.by = map[string]*meshv1alpha1.ProxyConfig{}
 	}
-	c.by[text] = p
+	c.by[strings.Clone(text)] = p // the text may be part of a large pod
 }
 
 // proxyConfig returns the proxy configuration of a pod: the mesh's defaults

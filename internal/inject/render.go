@@ -37,6 +37,9 @@ type lazyTemplate struct {
 	bad   *diag.Diagnostic
 	// hash is the version that the status annotation tells, in the shape Spec.
 	hash string
+	// blind is what unread found out.
+	unreadOnce sync.Once
+	blind      *Unread
 }
 
 func (l *lazyTemplate) parse() *diag.Diagnostic {

@@ -355,3 +355,20 @@ func (r *reader) all(v refs) {
 		n.all = true
 	}
 }
+
+// Reads reports whether a template may read the value at a path of Go field
+// names that begins with ObjectMeta or Spec; "[]" stands for any item of a
+// list.
+func (n Needs) Reads(path ...string) bool {
+	at := n.spec
+	if path[0] == "ObjectMeta" {
+		at = n.meta
+	}
+	for _, name := range path[1:] {
+		if at == nil {
+			return false
+		}
+		at = at.field(name)
+	}
+	return at != nil
+}
