@@ -350,7 +350,9 @@ func (x *exchange) tell(a *answer, err error) {
 		slog.Int("findings", a.findings),
 		slog.Bool("cached", a.cached),
 		slog.Duration("took", x.Now().Sub(x.began)),
-		{}, {}, {},
+		{},
+		{},
+		{},
 	}
 	list := attrs[:9]
 	if a.verdict != injected {
