@@ -45,6 +45,9 @@ machine and on what else it does; ratios hardly do. No test depends on a time.
 		fmt.Fprintf(&b, "**%s.** %s\n\n", strings.ToUpper(r.name[:1])+r.name[1:], r.says)
 	}
 	s.writeGoals(&b, results)
+	if err := s.writeGenerations(&b); err != nil {
+		return nil, err
+	}
 	if s.profile {
 		if err := s.writeProfile(&b, folder); err != nil {
 			return nil, err

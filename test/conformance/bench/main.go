@@ -14,11 +14,12 @@ import (
 type options struct {
 	ingraft, istioctl string
 	rounds, workloads int
+	batch             int // pods admitted between two looks at the clock
 	profile           bool
 }
 
 func main() {
-	var o options
+	o := options{batch: 64}
 	var out string
 	flag.StringVar(&o.ingraft, "ingraft", "", "the binary of ingraft")
 	flag.StringVar(&o.istioctl, "istioctl", "", "the binary of istioctl; empty leaves its processes out")

@@ -12,9 +12,6 @@ type suite struct {
 	asked    int    // reviews made so far, so that no application comes twice
 }
 
-// batch is how many pods are admitted between two looks at the clock.
-const batch = 64
-
 func (s *suite) rows() []row {
 	return []row{
 		{
@@ -109,7 +106,7 @@ func repeated(times int64, f func() (int64, error)) func() (cost, error) {
 // admit measures the answers to a batch of reviews, per review.
 func (s *suite) admit(answer func(review []byte) ([]byte, error), replicas bool) func() (cost, error) {
 	return func() (cost, error) {
-		reviews := make([][]byte, batch)
+		reviews := make([][]byte, s.batch)
 		for i := range reviews {
 			s.asked++
 			application, replica := s.asked, 0
@@ -131,6 +128,6 @@ func (s *suite) admit(answer func(review []byte) ([]byte, error), replicas bool)
 			}
 			return out, nil
 		})
-		return c.per(batch), err
+		return c.per(int64(s.batch)), err
 	}
 }
