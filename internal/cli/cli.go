@@ -72,6 +72,9 @@ type app struct {
 	// name is the name that the program was called by.
 	name    string
 	globals globals
+	// defaulted tells, by flag, what gave a flag its value where the command
+	// line did not: ISTIOCTL_XDS_ADDRESS.
+	defaulted map[string]string
 }
 
 // usageError is a command line that asks for something that cannot be done.

@@ -14,7 +14,9 @@ import (
 )
 
 // configurable names the flags whose defaults istioctl takes from variables
-// (ISTIOCTL_XDS_ADDRESS for xds-address) and from its configuration file.
+// (ISTIOCTL_XDS_ADDRESS for xds-address) and from its configuration file. Its
+// one setting more, prefer-experimental, is about commands that ask the control
+// plane, of which there are none here.
 var configurable = [...]string{
 	"istioNamespace", "xds-address", "xds-port", "authority", "cert-dir", "insecure", "plaintext",
 }
@@ -46,6 +48,10 @@ func (a *app) applyDefaults(flags *pflag.FlagSet) error {
 		if err := f.Value.Set(value); err != nil {
 			return usagef("reading %s: %q is no value for --%s: %v", from, value, name, err)
 		}
+		if a.defaulted == nil {
+			a.defaulted = map[string]string{}
+		}
+		a.defaulted[name] = from
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func diagnosticsPage(c diag.Code, example *txtar.Archive) []byte {
 			fmt.Fprintf(&b, "\n`%s`:\n```%s\n%s```\n", f.Name, strings.TrimPrefix(path.Ext(f.Name), "."), f.Data)
 		}
 	}
-	fmt.Fprintf(&b, "\n```console\n$ %s\n%s```\n", getFile(example, "command"), getFile(example, "stderr"))
+	fmt.Fprintf(&b, "\n```console\n$ %s\n%s```\n", strings.TrimSpace(getFile(example, "command")), getFile(example, "stderr"))
 	if exit := strings.TrimSpace(getFile(example, "exit")); exit == "0" {
 		b.WriteString("\nThe result is written to standard output, and the exit code is 0; with `--warnings error` the finding counts as an error.\n")
 		if c.Severity == diag.Info {

@@ -74,13 +74,7 @@ func (j *injector) document(doc *source.Document, err error) outcome {
 	if doc.Root == nil {
 		return o
 	}
-	for _, span := range doc.Duplicates {
-		o.findings = append(o.findings, &diag.Diagnostic{
-			Code: diag.CodeDuplicateKey, Severity: diag.Warning, Span: span,
-			Message: "key " + string(span.Text.Data[span.Start:span.End]) + " is given again in the same object; only the last one counts",
-			Fix:     "remove this one, which has no effect",
-		})
-	}
+	o.findings = diag.DuplicateKeys(doc)
 	var replaced []replacement
 	var workloads []workload
 	for object := range kube.Objects(doc.Root) {

@@ -154,14 +154,18 @@ func (l *liveInjector) register(c *cobra.Command) {
 	f.DurationVar(&l.timeout, "timeout", 30*time.Second, "accepted for istioctl's sake: no live injector is asked")
 }
 
-// asked returns the first flag given that asks for a live injector, "" where
-// none is. Those that do so in istioctl only together with another do not
-// count, nor do defaults from the environment.
-func (l *liveInjector) asked(c *cobra.Command) string {
+// liveInjectorAsked returns the first flag given that asks for a live injector, or what set
+// the injector's address in its place; "" where nothing does. (In istioctl the
+// address alone decides whom to ask, so that variables like ISTIOCTL_INSECURE,
+// which are meant for other commands, say nothing to kube-inject.)
+func (k *kubeInject) liveInjectorAsked(c *cobra.Command) string {
 	for _, name := range [...]string{"xds-address", "xds-label", "authority", "cert-dir", "insecure", "plaintext"} {
 		if f := c.Flags().Lookup(name); f.Changed && f.Value.String() != f.DefValue {
-			return name
+			return "--" + name
 		}
+	}
+	if k.live.xdsAddress != "" {
+		return k.defaulted["xds-address"]
 	}
 	return ""
 }
@@ -179,9 +183,9 @@ func (k *kubeInject) check(c *cobra.Command) error {
 		return err
 	}
 	// istioctl asks no injector either where the template is in a file.
-	if name := k.live.asked(c); name != "" && k.injectConfigFile == "" {
-		return usagef("--%s: this version of ingraft does not ask a live injector", name).
-			hinted("Leave it out: the template comes from --injectConfigFile, the cluster's ConfigMap or the built-in defaults.")
+	if asked := k.liveInjectorAsked(c); asked != "" && k.injectConfigFile == "" {
+		return usagef("%s: this version of ingraft does not ask a live injector", asked).
+			hinted("Leave it out, or unset it: the template comes from --injectConfigFile, the cluster's ConfigMap or the built-in defaults.")
 	}
 	switch k.nativeSidecars {
 	case "auto", "true", "false":

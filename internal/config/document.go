@@ -13,6 +13,9 @@ import (
 type document struct {
 	text *source.Text
 	root *source.Node // nil where the document is empty
+	// duplicates are warnings about keys that are given twice, also those of
+	// the ConfigMap around.
+	duplicates diag.List
 }
 
 // The keys of the ConfigMaps of an install.
@@ -34,12 +37,12 @@ func open(text *source.Text, key string) (document, *diag.Diagnostic) {
 	if isKind(object, "List") || isKind(object, "ConfigMapList") {
 		for _, item := range object.Get("items").Items() {
 			if isConfigMap(item, object) && item.Get("data", key) != nil {
-				return openConfigMap(item, key)
+				return doc.openConfigMap(item, key)
 			}
 		}
 	}
 	if isConfigMap(object, nil) {
-		return openConfigMap(object, key)
+		return doc.openConfigMap(object, key)
 	}
 	return doc, nil
 }
@@ -54,7 +57,7 @@ func parse(text *source.Text) (document, *diag.Diagnostic) {
 	if root.IsNull() {
 		root = nil
 	}
-	return document{text, root}, nil
+	return document{text, root, diag.DuplicateKeys(doc)}, nil
 }
 
 func syntaxFinding(text *source.Text, err error) *diag.Diagnostic {
@@ -65,13 +68,16 @@ func syntaxFinding(text *source.Text, err error) *diag.Diagnostic {
 	return finding(diag.Error, diag.CodeSyntax, whole(text), "%v", err)
 }
 
-// openConfigMap reads the string under key in the data of a ConfigMap.
-func openConfigMap(object *source.Node, key string) (document, *diag.Diagnostic) {
+// openConfigMap reads the string under key in the data of a ConfigMap that
+// stands in the document.
+func (d *document) openConfigMap(object *source.Node, key string) (document, *diag.Diagnostic) {
 	text, bad := FromConfigMap(object, key)
 	if bad != nil {
 		return document{}, bad
 	}
-	return parse(text)
+	doc, bad := parse(text)
+	doc.duplicates = append(d.duplicates, doc.duplicates...)
+	return doc, bad
 }
 
 // FromConfigMap returns the string under key in the data of a ConfigMap, as a

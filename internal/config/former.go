@@ -171,7 +171,7 @@ func ParseMeshOf(text *source.Text, r release.Release) (*Mesh, diag.List) {
 	rules := meshRulesOf(r)
 	m := DefaultMesh(r)
 	m.Text, m.Root = doc.text, doc.root
-	d := &decoder{}
+	d := &decoder{diags: doc.duplicates}
 	was := shallow(m.Config.DefaultConfig)
 	d.mesh(m.Config, doc.root)
 	if rules.zeroIsUnset {
@@ -245,7 +245,7 @@ func ParseValuesOf(text *source.Text, r release.Release) (*Values, diag.List) {
 	if diags.HasErrors() || r.Before(release.V(1, 8)) {
 		return values, diags
 	}
-	d := &decoder{}
+	d := &decoder{diags: diags}
 	d.values(root, 0)
 	d.diags = slices.DeleteFunc(d.diags, func(f *diag.Diagnostic) bool { return f.Code == CodeUnknown })
 	if d.diags.HasErrors() {
@@ -273,7 +273,7 @@ func readValues(text *source.Text) (*Values, *source.Node, diag.List) {
 		return nil, nil, d.diags
 	}
 	values, _ := root.Any().(map[string]any)
-	return &Values{Text: doc.text, Root: root, Map: values}, root, nil
+	return &Values{Text: doc.text, Root: root, Map: values}, root, doc.duplicates
 }
 
 // Set is everything that injection is configured with.

@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/release"
@@ -31,8 +33,13 @@ const injectionDocument = "injection configuration"
 func ParseInjection(text *source.Text) (*Injection, diag.List) {
 	doc, bad := open(text, keyConfig)
 	if bad != nil {
-		if bad.Code == diag.CodeSyntax && doc.text == text && !looksLikeConfig(text.Data) {
-			return bare(text), nil
+		if bad.Code == diag.CodeSyntax && doc.text == text && looksLikeTemplate(text.Data) {
+			at := notText(text.Data)
+			if at < 0 {
+				return bare(text), nil
+			}
+			bad = finding(diag.Error, diag.CodeSyntax, source.Span{Text: text, Start: at, End: at + 1},
+				"byte 0x%02x belongs to no text: this is neither an %s nor a template", text.Data[at], injectionDocument)
 		}
 		return nil, diag.List{bad}
 	}
@@ -48,7 +55,7 @@ func ParseInjection(text *source.Text) (*Injection, diag.List) {
 	case inFile && !isConfig(doc.root):
 		return bare(text), nil
 	}
-	r := injectionReader{}
+	r := injectionReader{decoder{diags: doc.duplicates}}
 	inj := r.read(doc)
 	if r.diags.HasErrors() {
 		return nil, r.diags
@@ -91,16 +98,30 @@ func injectionKey(key string) string {
 	return ""
 }
 
-// looksLikeConfig tells a configuration that is broken YAML from a template,
-// which need not be YAML at all: it has one of the keys at the start of a line.
-func looksLikeConfig(data []byte) bool {
+// looksLikeTemplate tells a template, which need not be YAML, from a
+// configuration that is broken YAML and from what is neither: it has actions,
+// and none of the keys at the start of a line.
+func looksLikeTemplate(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		key, _, found := bytes.Cut(line, []byte(":"))
 		if found && injectionKey(string(key)) != "" {
-			return true
+			return false
 		}
 	}
-	return false
+	return bytes.Contains(data, []byte("{{"))
+}
+
+// notText returns the offset of the first byte that text in UTF-8 does not
+// have, -1 for none.
+func notText(data []byte) int {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 || unicode.IsControl(r) && !unicode.IsSpace(r) {
+			return i
+		}
+		i += size
+	}
+	return -1
 }
 
 // notInjection says what a document is that is evidently something else, and
@@ -109,6 +130,8 @@ func notInjection(root *source.Node) (what, fix string) {
 	fix = elsewhere(keyConfig)
 	kind := root.Get("kind").Str()
 	switch {
+	case root != nil && root.Kind() != source.Map && !hasAction(root):
+		return describe(root), fix
 	case root.Get("apiVersion") != nil && kind != "" && kind != "Pod": // a template may be spelled as a whole Pod
 		return "a Kubernetes object of kind " + kind, fix
 	case isConfig(root):
@@ -120,6 +143,10 @@ func notInjection(root *source.Node) (what, fix string) {
 	}
 	return "", ""
 }
+
+// hasAction reports whether the text of a node has an action of a template in
+// it: {{ .X }} as a whole document is YAML too.
+func hasAction(n *source.Node) bool { return bytes.Contains(n.Raw(), []byte("{{")) }
 
 // injectionReader reads the document of an injection configuration.
 type injectionReader struct{ decoder }

@@ -25,7 +25,7 @@ func ParseMesh(text *source.Text) (*Mesh, diag.List) {
 	if bad := notMesh(doc.root); bad != nil {
 		return nil, diag.List{bad}
 	}
-	d := &decoder{}
+	d := &decoder{diags: doc.duplicates}
 	config := DefaultMeshConfig()
 	d.mesh(config, doc.root)
 	if !d.diags.HasErrors() {
@@ -174,7 +174,7 @@ func CheckProxyConfig(text *source.Text) diag.List {
 	if bad != nil {
 		return diag.List{bad}
 	}
-	d := &decoder{}
+	d := &decoder{diags: doc.duplicates}
 	config := DefaultProxyConfig()
 	d.message(config, doc.root)
 	if d.diags.HasErrors() {

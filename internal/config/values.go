@@ -16,7 +16,7 @@ func ParseValues(text *source.Text) (*Values, diag.List) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	d := &decoder{}
+	d := &decoder{diags: diags}
 	d.values(root, 0)
 	if d.diags.HasErrors() {
 		return nil, d.diags

@@ -61,6 +61,20 @@ func (d *Diagnostic) Error() string {
 	return s
 }
 
+// DuplicateKeys returns a warning for each key that a document holds again in
+// the same object: Kubernetes and the control plane keep the last one.
+func DuplicateKeys(doc *source.Document) List {
+	var list List
+	for _, at := range doc.Duplicates {
+		list = append(list, &Diagnostic{
+			Code: CodeDuplicateKey, Severity: Warning, Span: at,
+			Message: "key " + string(at.Text.Data[at.Start:at.End]) + " is given again in the same object; only the last one counts",
+			Fix:     "remove this one, which has no effect",
+		})
+	}
+	return list
+}
+
 // List is a collection of findings, in the order they were made.
 type List []*Diagnostic
 

@@ -57,6 +57,9 @@ func TestDifferencesNameTests(t *testing.T) {
 			t.Errorf("there is no %s", m[1])
 		}
 	}
+	for _, m := range regexp.MustCompile("`TestScripts/([\\w-]+)`").FindAllStringSubmatch(doc, -1) {
+		read(t, "../cli/testdata/script", m[1]+".txtar")
+	}
 	cases := loadCases(t)
 	for _, m := range regexp.MustCompile("`(?:TestCases/)?([a-z]+(?:-[a-z]+)+)`").FindAllStringSubmatch(doc, -1) {
 		if _, ok := cases[m[1]]; !ok && !notCases[m[1]] {

@@ -61,11 +61,6 @@ func (l *linter) document() {
 	if inj.Bare {
 		return
 	}
-	if doc, err := source.Parse(inj.Text); err == nil {
-		for _, at := range doc.Duplicates {
-			l.add(diag.Warning, CodeIdle, at, "key "+string(at.Text.Data[at.Start:at.End])+" is given again: only the last one counts", "remove this one")
-		}
-	}
 	if p := inj.Policy; p != config.PolicyEnabled && p != config.PolicyDisabled {
 		l.add(diag.Error, CodeIdle, l.key("policy"),
 			"policy is "+strconv.Quote(p)+", which is neither enabled nor disabled: the webhook injects into no pod, whatever the pods ask for",

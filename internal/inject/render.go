@@ -187,7 +187,7 @@ func inboundPolicy(mesh *meshv1alpha1.MeshConfig) string {
 }
 
 func (in *injection) env() tmpl.Env {
-	return tmpl.Env{Getenv: in.request.getenv, Now: in.request.Now}
+	return tmpl.Env{Getenv: in.request.getenv, Now: in.request.Now, ValuesName: in.engine.values.Text.Name}
 }
 
 // render makes the overlays of a pod.

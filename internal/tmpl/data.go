@@ -47,6 +47,9 @@ type Env struct {
 	// Zone finds a time zone by its IANA name, for dateInZone and the like;
 	// nil knows UTC and Local only.
 	Zone func(name string) (*time.Location, error)
+	// ValuesName names the values document in findings: values.yaml; "" for
+	// one without a name.
+	ValuesName string
 }
 
 func (e Env) getenv(name string) string {

@@ -14,7 +14,7 @@ import (
 	"github.com/ingraft/ingraft/internal/source"
 )
 
-const valuesFix = "the pod is not at fault: set it in the values document, or give the values that belong to this injection configuration"
+const valuesFix = "the pod is not at fault: set it there, or give the values that belong to this injection configuration, with --valuesFile"
 
 // renderError makes a diagnostic of an error of text/template.
 func (r *reference) renderError(err error, data *Data, env Env) *diag.Diagnostic {
@@ -30,7 +30,7 @@ func (r *reference) renderError(err error, data *Data, env Env) *diag.Diagnostic
 		return t.diagnose(CodeLimit, span, limit.Error(), "")
 	}
 	if missing := t.missingValues(pos, data, env, r); len(missing) > 0 {
-		return t.diagnose(CodeValues, span, message+"; "+notSet(missing), valuesFix)
+		return t.diagnose(CodeValues, span, message+"; "+env.notSet(missing), valuesFix)
 	}
 	if field, ok := strings.CutPrefix(message, "can't evaluate field "); ok {
 		field, typ, _ := strings.Cut(field, " in type ")
@@ -120,7 +120,13 @@ func (t *Template) spanOf(n parse.Node, pos int) source.Span {
 }
 
 // notSet says that values are missing.
-func notSet(paths []string) string { return "values: " + strings.Join(paths, " and ") + " is not set" }
+func (e *Env) notSet(paths []string) string {
+	s := "values: " + strings.Join(paths, " and ") + " is not set"
+	if e.ValuesName != "" {
+		s += " in " + e.ValuesName
+	}
+	return s
+}
 
 // lacking returns the reads of .Values that find nothing.
 func lacking(reads []Read, data *Data) []string {

@@ -29,13 +29,13 @@ func (t *Template) Unset(at int, data *Data, env Env) *diag.Diagnostic {
 	}
 	// The line itself, or else the whole: an entry that is missing can make
 	// another line the faulty one.
-	if d := t.unsetIn(start, end, out, &rec, data); d != nil {
+	if d := t.unsetIn(start, end, out, &rec, data, env); d != nil {
 		return d
 	}
-	return t.unsetIn(0, len(out), out, &rec, data)
+	return t.unsetIn(0, len(out), out, &rec, data, env)
 }
 
-func (t *Template) unsetIn(start, end int, out []byte, rec *Recorder, data *Data) *diag.Diagnostic {
+func (t *Template) unsetIn(start, end int, out []byte, rec *Recorder, data *Data, env Env) *diag.Diagnostic {
 	var missing []string
 	var span source.Span
 	for i := range rec.Origins {
@@ -54,7 +54,7 @@ func (t *Template) unsetIn(start, end int, out []byte, rec *Recorder, data *Data
 		return nil
 	}
 	sort.Strings(missing)
-	return t.diagnose(CodeValues, span, notSet(slices.Compact(missing))+", and the template writes it", valuesFix)
+	return t.diagnose(CodeValues, span, env.notSet(slices.Compact(missing))+", and the template writes it", valuesFix)
 }
 
 // writesNothing reports whether an action wrote what stands for no value.
