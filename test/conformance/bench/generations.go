@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 
@@ -23,7 +24,7 @@ type generation struct {
 	release release.Release
 	family  string // the case file that holds the configuration
 	size    int    // bytes of the configuration
-	engine  *ingraft
+	handler http.Handler
 }
 
 // generations compiles a configuration for every release from the oldest to
@@ -49,7 +50,7 @@ func generations(dir string) ([]generation, error) {
 		if err := worst(findings); err != nil {
 			return nil, fmt.Errorf("compiling the configuration of release %s: %w", r, err)
 		}
-		list = append(list, generation{r, family, len(text), &ingraft{engine}})
+		list = append(list, generation{r, family, len(text), newWebhook(engine)})
 	}
 	return list, nil
 }
@@ -87,7 +88,7 @@ injectors of old.
 		fmt.Fprintln(os.Stderr, "measuring release", g.release)
 		res, err := row{
 			name: g.release.String(), rounds: s.heavyRounds(),
-			ours: s.admit(g.engine.admit, false), peer: s.admit(s.peer.admit, false),
+			ours: s.admit(g.handler, false), peer: s.admit(s.peer.handler, false),
 		}.measure()
 		if err != nil {
 			return err

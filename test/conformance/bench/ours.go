@@ -1,26 +1,33 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/ingraft/ingraft/internal/cli"
 	"github.com/ingraft/ingraft/internal/config"
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/inject"
+	"github.com/ingraft/ingraft/internal/metrics"
 	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
+	"github.com/ingraft/ingraft/internal/webhook"
 )
 
 // ingraft is our engine, ready for one configuration.
-type ingraft struct{ engine *inject.Engine }
+type ingraft struct {
+	engine  *inject.Engine
+	handler http.Handler
+}
 
 func newIngraft(s *settings) (*ingraft, error) {
 	set, findings := config.Load(
@@ -34,7 +41,7 @@ func newIngraft(s *settings) (*ingraft, error) {
 	if err := worst(findings); err != nil {
 		return nil, fmt.Errorf("compiling the configuration: %w", err)
 	}
-	return &ingraft{engine}, nil
+	return &ingraft{engine, newWebhook(engine)}, nil
 }
 
 // worst returns the first error of a list.
@@ -60,32 +67,28 @@ func command(args []string) (out int64, err error) {
 	return int64(stdout), nil
 }
 
-// admit answers a review: reading it, injecting, and writing the answer with
-// the patch.
-func (i *ingraft) admit(review []byte) ([]byte, error) {
-	doc, err := source.Parse(source.NewText("review", review))
-	if err != nil {
-		return nil, fmt.Errorf("reading a review: %w", err)
-	}
-	request := doc.Root.Get("request")
-	pod := request.Get("object")
-	res := i.engine.Run(&inject.Request{
-		Door: inject.Admission, Pod: pod, Owner: i.engine.OwnerOf(inject.Admission, pod), NamespaceName: request.Get("namespace").Str(),
-		Revision: revision,
+// newWebhook returns the webhook's handler around an engine, as it is served:
+// with its line of log, its metrics and its cache of replicas.
+func newWebhook(engine *inject.Engine) http.Handler {
+	h := webhook.New(webhook.Options{
+		Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), Metrics: webhook.NewMetrics(&metrics.Registry{}),
+		CacheBytes: 32 << 20, Now: time.Now,
 	})
-	if err := worst(res.Diagnostics); err != nil {
-		return nil, err
+	h.Install(&webhook.Installation{Engine: engine, Revision: revision})
+	return h
+}
+
+// admit asks a webhook about a review.
+func admit(handler http.Handler, review []byte) ([]byte, error) {
+	req := httptest.NewRequest(http.MethodPost, "/inject", bytes.NewReader(review))
+	req.Header.Set("Content-Type", "application/json")
+	rec := httptest.NewRecorder()
+	handler.ServeHTTP(rec, req)
+	answer := rec.Body.Bytes()
+	if rec.Code != http.StatusOK || !bytes.Contains(answer, []byte(`"patch":`)) {
+		return nil, errors.New("a pod was not injected: " + rec.Body.String())
 	}
-	patch := res.JSONPatch()
-	if patch == nil {
-		return nil, errors.New("a pod was not injected: " + res.Decision.Message)
-	}
-	out := make([]byte, 0, base64.StdEncoding.EncodedLen(len(patch))+256)
-	out = append(out, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":`...)
-	out = strconv.AppendQuote(out, request.Get("uid").Str())
-	out = append(out, `,"allowed":true,"patch":"`...)
-	out = base64.StdEncoding.AppendEncode(out, patch)
-	return append(out, `","patchType":"JSONPatch"}}`...), nil
+	return answer, nil
 }
 
 // counter is a writer that counts.

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 
 	meshconfig "istio.io/api/mesh/v1alpha1"
@@ -96,17 +93,4 @@ func readPeer(s *settings) (*peer, error) {
 		texts[i] = data
 	}
 	return newPeer(texts[0], texts[1], texts[2])
-}
-
-// admit answers a review.
-func (p *peer) admit(review []byte) ([]byte, error) {
-	req := httptest.NewRequest(http.MethodPost, "/inject", bytes.NewReader(review))
-	req.Header.Set("Content-Type", "application/json")
-	rec := httptest.NewRecorder()
-	p.handler.ServeHTTP(rec, req)
-	answer := rec.Body.Bytes()
-	if rec.Code != http.StatusOK || !bytes.Contains(answer, []byte(`"patch":`)) {
-		return nil, errors.New("upstream did not inject a pod: " + rec.Body.String())
-	}
-	return answer, nil
 }

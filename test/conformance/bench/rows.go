@@ -1,5 +1,7 @@
 package main
 
+import "net/http"
+
 // suite is all that rows are made of.
 type suite struct {
 	options
@@ -48,15 +50,14 @@ that a pod asks for.`,
 		},
 		{
 			name: "webhook handler: distinct pods", goal: 30, rounds: s.rounds,
-			ours: s.admit(s.ours.admit, false), peer: s.admit(s.peer.admit, false),
+			ours: s.admit(s.ours.handler, false), peer: s.admit(s.peer.handler, false),
 			says: `A pod each of applications that were never seen before, of different shapes: the request as an
-API server sends it, to the answer with the patch, after the configuration was compiled. Upstream is
-asked through its http.Handler; for ingraft it is decoding the review, Engine.Run, the JSON patch and
-the answer, without a transport on either side.`,
+API server sends it, to the answer with the patch, through the http.Handler of each side, after the
+configuration was compiled. There is no transport on either side.`,
 		},
 		{
-			name: "webhook handler: replicas of one application", rounds: s.rounds,
-			ours: s.admit(s.ours.admit, true), peer: s.admit(s.peer.admit, true),
+			name: "webhook handler: replicas of one application", goal: 200, rounds: s.rounds,
+			ours: s.admit(s.ours.handler, true), peer: s.admit(s.peer.handler, true),
 			says: `The same for pods of one owner, which differ in the volume of the service account's token and in the
 id of the request, as replicas do.`,
 		},
@@ -104,7 +105,7 @@ func repeated(times int64, f func() (int64, error)) func() (cost, error) {
 }
 
 // admit measures the answers to a batch of reviews, per review.
-func (s *suite) admit(answer func(review []byte) ([]byte, error), replicas bool) func() (cost, error) {
+func (s *suite) admit(handler http.Handler, replicas bool) func() (cost, error) {
 	return func() (cost, error) {
 		reviews := make([][]byte, s.batch)
 		for i := range reviews {
@@ -120,7 +121,7 @@ func (s *suite) admit(answer func(review []byte) ([]byte, error), replicas bool)
 		}
 		c, err := inProcess(func() (out int64, err error) {
 			for _, r := range reviews {
-				text, err := answer(r)
+				text, err := admit(handler, r)
 				if err != nil {
 					return 0, err
 				}
