@@ -1,4 +1,4 @@
-package conformance
+package injection
 
 import (
 	"encoding/json"
@@ -70,9 +70,19 @@ func normal(obj runtime.Object) any {
 		if err != nil {
 			panic(err)
 		}
-		var v any
+		var v object
 		if err := json.Unmarshal(js, &v); err != nil {
 			panic(err)
+		}
+		for _, w := range workloadsOf(v) {
+			// The pod template has a type, whatever holds it.
+			pod := podOf(w.template)
+			normalise(reflect.ValueOf(pod).Elem())
+			t, err := tree(pod)
+			if err != nil {
+				panic(err)
+			}
+			w.template["metadata"], w.template["spec"] = t["metadata"], t["spec"]
 		}
 		return prune(v)
 	}

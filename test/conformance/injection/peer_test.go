@@ -1,4 +1,4 @@
-package conformance
+package injection
 
 import (
 	"bytes"
@@ -126,10 +126,17 @@ func refuse(err error) outcome { return outcome{refused: true, message: err.Erro
 func guard(f func() outcome) (o outcome) {
 	defer func() {
 		if r := recover(); r != nil {
-			o = outcome{refused: true, panicked: true, message: fmt.Sprintf("panic: %v\n%s", r, debug.Stack())}
+			o = outcome{refused: true, panicked: true, message: fmt.Sprintf("panic: %v\n%s", r, where(debug.Stack()))}
 		}
 	}()
 	return f()
+}
+
+// where returns the frames of a stack that come next below the panic.
+func where(stack []byte) string {
+	_, below, _ := strings.Cut(string(stack), "panic(")
+	lines := strings.SplitAfter(below, "\n")
+	return strings.Join(lines[min(2, len(lines)):min(8, len(lines))], "")
 }
 
 // peer is the mesh's injector, made ready for one setting in one world.

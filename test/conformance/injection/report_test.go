@@ -1,4 +1,4 @@
-package conformance
+package injection
 
 import (
 	"fmt"
@@ -72,7 +72,7 @@ func (r *reports) add(t *tally) { r.tallies = append(r.tallies, t) }
 var report reports
 
 // reportFile holds the counts of a whole run.
-const reportFile = "../../docs/conformance.md"
+const reportFile = "../../../docs/conformance.md"
 
 // page writes the counts as a page of the documentation.
 func (r *reports) page(c *coverage) string {

@@ -1,4 +1,4 @@
-package conformance
+package injection
 
 import (
 	"fmt"
@@ -77,16 +77,8 @@ func (g gen) path() string {
 
 // workloadKinds are the kinds that hold a pod template, with their apiVersion.
 var workloadKinds = [][2]string{
-	{"apps/v1", "Deployment"},
-	{"apps/v1", "Deployment"},
-	{"apps/v1", "StatefulSet"},
-	{"apps/v1", "DaemonSet"},
-	{"apps/v1", "ReplicaSet"},
-	{"v1", "ReplicationController"},
-	{"batch/v1", "Job"},
-	{"batch/v1", "CronJob"},
-	{"apps.openshift.io/v1", "DeploymentConfig"},
-	{"v1", "Pod"},
+	{"apps/v1", "Deployment"}, {"apps/v1", "Deployment"}, {"apps/v1", "StatefulSet"}, {"apps/v1", "DaemonSet"}, {"apps/v1", "ReplicaSet"},
+	{"v1", "ReplicationController"}, {"batch/v1", "Job"}, {"batch/v1", "CronJob"}, {"apps.openshift.io/v1", "DeploymentConfig"}, {"v1", "Pod"},
 }
 
 func (g gen) workload() object {
@@ -302,7 +294,7 @@ func (g gen) leftovers(meta, spec object) {
 	}
 	if g.chance(0.4) {
 		annotations["proxy.istio.io/overrides"] = oneOf(g,
-			`{"containers":[{"name":"istio-proxy","image":"mine","resources":{},"args":["x"]}]}`,
+			`{"containers":[{"name":"istio-proxy","image":"mine","args":["x"],"resources":{}}]}`,
 			`{"initContainers":[{"name":"istio-proxy","env":[{"name":"A","value":"b"}],"resources":{}}]}`,
 			`{"initContainers":[{"name":"istio-init","resources":{"limits":{"cpu":"1"}}}]}`,
 			`{"containers":[{"name":"app","image":"other","resources":{}}]}`,
@@ -310,11 +302,12 @@ func (g gen) leftovers(meta, spec object) {
 	}
 	containers, _ := spec["containers"].([]any)
 	inits, _ := spec["initContainers"].([]any)
-	if g.chance(0.3) && !hasProxy(containers) && !hasProxy(inits) {
-		spec["containers"] = append(containers, object{"name": "istio-proxy", "image": "old/proxyv2:1.20", "env": []any{
-			object{"name": "ISTIO_KUBE_APP_PROBERS", "value": oneOf(g, `{"/app-health/app/readyz":{"httpGet":{"path":"/old","port":81}}}`, `{}`, `bad`)},
-			object{"name": "ISTIO_META_CLUSTER_ID", "value": "old"},
-		}})
+	if g.chance(0.4) && !hasProxy(containers) && !hasProxy(inits) {
+		env := []any{object{"name": "ISTIO_META_CLUSTER_ID", "value": "old"}}
+		if status, _ := annotations[statusAnnotation].(string); strings.Contains(status, `"containers":["istio-proxy"]`) {
+			env = append(env, object{"name": "ISTIO_KUBE_APP_PROBERS", "value": oneOf(g, `{"/app-health/app/readyz":{"httpGet":{"path":"/old","port":81}}}`, `{}`)})
+		}
+		spec["containers"] = append(containers, object{"name": "istio-proxy", "image": "old/proxyv2:1.20", "env": env})
 	}
 }
 
@@ -410,11 +403,8 @@ func (g gen) container(name string, init bool) object {
 	}
 	if g.chance(0.3) {
 		c["env"] = some(g, 1, 3, []any{
-			object{"name": "A", "value": "b"},
-			object{"name": "EMPTY"},
-			object{"name": "REF", "valueFrom": object{"fieldRef": object{"fieldPath": "metadata.name"}}},
-			object{"name": "ISTIO_META_X", "value": "y"},
-			object{"name": "QUOTED", "value": "a \"b\" 'c' {{ d }} \n é"},
+			object{"name": "A", "value": "b"}, object{"name": "EMPTY"}, object{"name": "REF", "valueFrom": object{"fieldRef": object{"fieldPath": "metadata.name"}}},
+			object{"name": "ISTIO_META_X", "value": "y"}, object{"name": "QUOTED", "value": "a \"b\" 'c' {{ d }} \n é"},
 		})
 	}
 	if g.chance(0.2) {
@@ -428,10 +418,8 @@ func (g gen) container(name string, init bool) object {
 	}
 	if g.chance(0.2) {
 		c["volumeMounts"] = some(g, 1, 3, []any{
-			object{"name": "data", "mountPath": "/data"},
-			object{"name": "istio-envoy", "mountPath": "/etc/istio/proxy"},
-			object{"name": "cfg", "mountPath": "/cfg", "readOnly": true, "subPath": "a"},
-			object{"name": "data", "mountPath": "/data2"},
+			object{"name": "data", "mountPath": "/data"}, object{"name": "istio-envoy", "mountPath": "/etc/istio/proxy"},
+			object{"name": "cfg", "mountPath": "/cfg", "readOnly": true, "subPath": "a"}, object{"name": "data", "mountPath": "/data2"},
 		})
 	}
 	if g.chance(0.25) {
@@ -452,6 +440,7 @@ func (g gen) container(name string, init bool) object {
 			c["lifecycle"] = g.lifecycle()
 		}
 	}
+	g.namePorts(c)
 	if g.chance(0.05) {
 		c["envFrom"] = []any{object{"configMapRef": object{"name": "c"}}}
 	}
@@ -521,8 +510,35 @@ func (g gen) securityContext() object {
 	return o
 }
 
+// port is what a probe asks: mostly a port that a container could have, seldom
+// one that no container has, or the mesh's own.
 func (g gen) port() any {
-	return oneOf[any](g, 80, 8080, 9000, 15020, 15021, 3333, "http", "grpc", "metrics", "missing", 0)
+	if g.chance(0.06) {
+		return oneOf[any](g, 15020, 15021, "missing", "metrics", 0)
+	}
+	return oneOf[any](g, 80, 8080, 9000, 3333)
+}
+
+// namePorts makes some of a container's probes ask a port by its name.
+func (g gen) namePorts(c object) {
+	var names []any
+	ports, _ := c["ports"].([]any)
+	for _, p := range ports {
+		if name := p.(object)["name"]; name != nil {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	for _, key := range []string{"readinessProbe", "livenessProbe", "startupProbe"} {
+		p, _ := c[key].(object)
+		for _, kind := range []string{"httpGet", "tcpSocket"} {
+			if h, ok := p[kind].(object); ok && g.chance(0.4) {
+				h["port"] = oneOf(g, names...)
+			}
+		}
+	}
 }
 
 func (g gen) httpGet() object {
@@ -558,7 +574,7 @@ func (g gen) probe() object {
 			p["tcpSocket"].(object)["host"] = "db"
 		}
 	case 7, 8:
-		p["grpc"] = object{"port": oneOf(g, 9000, 80, 15020)}
+		p["grpc"] = object{"port": oneOf(g, 9000, 80, 9000, 80, 9000, 80, 15020)}
 		if g.chance(0.5) {
 			p["grpc"].(object)["service"] = oneOf(g, "foo", "")
 		}
@@ -634,17 +650,11 @@ func (g gen) proxyOverride() object {
 
 func (g gen) volumes() []any {
 	return some(g, 1, 4, []any{
-		object{"name": "data", "emptyDir": object{}},
-		object{"name": "cfg", "configMap": object{"name": "c"}},
-		object{"name": "istio-envoy", "hostPath": object{"path": "/x"}},
-		object{"name": "istio-data", "emptyDir": object{"medium": "Memory"}},
-		object{"name": "istio-token", "projected": object{"sources": []any{}}},
-		object{"name": "istiod-ca-cert", "configMap": object{"name": "mine"}},
-		object{"name": "workload-socket", "csi": object{"driver": "csi.spiffe.io", "readOnly": true}},
-		object{"name": "user-volume", "persistentVolumeClaim": object{"claimName": "p"}},
-		object{"name": "nothing"},
-		object{"name": "istio-podinfo", "downwardAPI": object{"items": []any{object{"path": "mine", "fieldRef": object{"fieldPath": "metadata.name"}}}}},
-		object{"name": "workload-certs", "secret": object{"secretName": "s"}},
-		object{"name": "credential-socket", "emptyDir": object{"sizeLimit": "0.5Gi"}},
+		object{"name": "data", "emptyDir": object{}}, object{"name": "cfg", "configMap": object{"name": "c"}},
+		object{"name": "istio-envoy", "hostPath": object{"path": "/x"}}, object{"name": "istio-data", "emptyDir": object{"medium": "Memory"}},
+		object{"name": "istio-token", "projected": object{"sources": []any{}}}, object{"name": "istiod-ca-cert", "configMap": object{"name": "mine"}},
+		object{"name": "workload-socket", "csi": object{"driver": "csi.spiffe.io", "readOnly": true}}, object{"name": "user-volume", "persistentVolumeClaim": object{"claimName": "p"}},
+		object{"name": "nothing"}, object{"name": "istio-podinfo", "downwardAPI": object{"items": []any{object{"path": "mine", "fieldRef": object{"fieldPath": "metadata.name"}}}}},
+		object{"name": "workload-certs", "secret": object{"secretName": "s"}}, object{"name": "credential-socket", "emptyDir": object{"sizeLimit": "0.5Gi"}},
 	})
 }

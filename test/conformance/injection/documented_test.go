@@ -1,4 +1,4 @@
-package conformance
+package injection
 
 import (
 	"os"
@@ -31,7 +31,7 @@ var documented = map[string]string{
 // TestDifferencesAreDocumented finds in docs/differences.md what each name
 // stands for.
 func TestDifferencesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/differences.md")
+	page, err := os.ReadFile("../../../docs/differences.md")
 	if err != nil {
 		t.Fatal(err)
 	}

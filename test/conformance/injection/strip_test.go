@@ -1,4 +1,4 @@
-package conformance
+package injection
 
 import (
 	"encoding/json"
@@ -25,14 +25,18 @@ func stripPod(pod object, volumes bool) bool {
 	annotations, _ := meta["annotations"].(object)
 	spec, _ := pod["spec"].(object)
 	text, ok := annotations[statusAnnotation].(string)
-	if !ok || spec == nil {
+	if !ok {
 		return false
+	}
+	if spec == nil {
+		spec = object{}
+		pod["spec"] = spec
 	}
 	var status struct {
 		InitContainers, Containers, Volumes, ImagePullSecrets []string
 		Kept                                                  struct{ Volumes, ImagePullSecrets []string }
 	}
-	if json.Unmarshal([]byte(text), &status) != nil {
+	if json.Unmarshal([]byte(text), &status) != nil || strings.Contains(text, "[null]") {
 		delete(annotations, statusAnnotation) // nothing that could be told from it
 		return true
 	}
@@ -41,7 +45,13 @@ func stripPod(pod object, volumes bool) bool {
 		return false
 	}
 	delete(annotations, statusAnnotation)
-	delete(annotations, "proxy.istio.io/overrides")
+	if left, leftInits := notOfMesh(status.Containers), notOfMesh(status.InitContainers); len(left)+len(leftInits) > 0 {
+		// These stay, but templates do not see them.
+		annotations[statusAnnotation] = string(mustJSON(object{"containers": left, "initContainers": leftInits}))
+	}
+	if len(saved.InitContainers)+len(saved.Containers) > 0 {
+		delete(annotations, "proxy.istio.io/overrides")
+	}
 	for _, list := range []string{"containers", "initContainers"} {
 		for _, c := range items(spec, list) {
 			if c["name"] == "istio-proxy" {
@@ -60,6 +70,12 @@ func stripPod(pod object, volumes bool) bool {
 		}
 	}
 	spec["initContainers"] = inits
+	for _, c := range saved.InitContainers {
+		c, _ := c.(object)
+		if c["name"] == "istio-proxy" && slices.Contains(status.InitContainers, "istio-proxy") && !hasProxy(inits) && !hasProxy(spec["containers"].([]any)) {
+			spec["containers"] = append(spec["containers"].([]any), put([]object{c}, []string{"istio-proxy"}, []any{c})...)
+		}
+	}
 	if volumes {
 		spec["volumes"] = take(items(spec, "volumes"), status.Volumes, status.Kept.Volumes)
 		spec["imagePullSecrets"] = take(items(spec, "imagePullSecrets"), status.ImagePullSecrets, status.Kept.ImagePullSecrets)
@@ -76,6 +92,10 @@ func items(m object, list string) []object {
 		}
 	}
 	return out
+}
+
+func notOfMesh(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(meshContainers, name) })
 }
 
 // take returns the items without those that were injected.

@@ -1,10 +1,9 @@
-package conformance
+package injection
 
 import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -24,25 +23,31 @@ type situation struct {
 	testCase
 	benches *benches
 	bench   *bench
-	// object is what was injected: the case's, or the result of the first
-	// injection.
-	object     object
-	peer, ours outcome
+	// object is what the peer injected: the case's, or the result of its first
+	// injection; own is the same of ingraft.
+	object, own object
+	peer, ours  outcome
 	difference
 }
 
 // explain returns the names of the deliberate differences that make the peer's
-// outcome ours, and "" where they do not.
-func explain(s situation) string {
+// outcome ours. Where they do not, it returns the difference that is left of
+// the reference that comes nearest.
+func explain(s situation) (names string, left difference) {
 	if name := s.whole(); name != "" {
-		return name
+		return name, difference{}
 	}
+	left = s.difference
 	for _, r := range s.references() {
-		if names, ok := s.reached(r); ok {
-			return strings.Join(names, " + ")
+		names, d := s.reached(r)
+		if d.class == "" && len(names) > 0 {
+			return strings.Join(names, " + "), difference{}
+		}
+		if d.class != "" && len(r.names) > 0 && (left == s.difference || len(d.detail) < len(left.detail)) {
+			left = difference{d.class, "left after " + strings.Join(append(names, "nothing"), " + ") + " was mended:\n" + d.detail}
 		}
 	}
-	return ""
+	return "", left
 }
 
 // whole names differences that are about a pod as a whole.
@@ -174,8 +179,13 @@ func (s situation) references() []reference {
 		again(s.Object)
 	}
 	for _, volumes := range []bool{false, true} {
-		if o, ok := stripped(s.object, volumes); ok {
+		if o, ok := stripped(s.own, volumes); ok {
 			again(o)
+		}
+	}
+	for _, r := range list {
+		if o, ok := s.withProxyMoved(r); ok {
+			list = append(list, reference{append(slices.Clone(r.names), nameProxies), s.bench.byPeer(s.testCase, o), o})
 		}
 	}
 	if s.World.OpenShift && s.Door == doorWebhook {
@@ -193,6 +203,41 @@ func (s situation) references() []reference {
 		}
 	}
 	return list
+}
+
+// withProxyMoved returns what was injected with the user's own istio-proxy among
+// the containers instead of the init containers, where the peer made a second
+// one of it.
+func (s situation) withProxyMoved(r reference) (object, bool) {
+	if r.refused {
+		return nil, false
+	}
+	after, err := tree(r.object)
+	if err != nil {
+		return nil, false
+	}
+	o := copyTree(r.before).(object)
+	moved := false
+	results := workloadsOf(after)
+	for i, w := range workloadsOf(o) {
+		if i >= len(results) {
+			return nil, false
+		}
+		made, _ := results[i].template["spec"].(object)
+		spec, _ := w.template["spec"].(object)
+		containers, _ := spec["containers"].([]any)
+		inits, _ := spec["initContainers"].([]any)
+		twice, _ := made["containers"].([]any)
+		again, _ := made["initContainers"].([]any)
+		at := slices.IndexFunc(inits, func(c any) bool { return c.(object)["name"] == "istio-proxy" })
+		if at < 0 || !hasProxy(twice) || !hasProxy(again) {
+			continue
+		}
+		spec["containers"] = append(slices.Clone(containers), without(inits[at].(object), "restartPolicy"))
+		spec["initContainers"] = slices.Delete(slices.Clone(inits), at, at+1)
+		moved = true
+	}
+	return o, moved
 }
 
 // withoutAssignedUser returns the pod without the user and the group of its
@@ -260,10 +305,8 @@ func (s situation) byWebhook(o object) (outcome, bool) {
 		if meta == nil {
 			meta = object{}
 		}
+		generateName, owners := meta["generateName"], meta["ownerReferences"]
 		if w.kind != "Pod" {
-			if meta["ownerReferences"] != nil || meta["generateName"] != nil || meta["name"] != nil {
-				return outcome{}, false
-			}
 			meta["generateName"] = "g-"
 			meta["ownerReferences"] = []any{object{"apiVersion": w.apiVersion, "kind": w.kind, "name": w.name, "uid": "u", "controller": true}}
 		}
@@ -278,8 +321,7 @@ func (s situation) byWebhook(o object) (outcome, bool) {
 		}
 		meta, _ = after["metadata"].(object)
 		if w.kind != "Pod" {
-			delete(meta, "generateName")
-			delete(meta, "ownerReferences")
+			meta["generateName"], meta["ownerReferences"] = generateName, owners
 		}
 		w.template["metadata"], w.template["spec"] = meta, after["spec"]
 	}
@@ -331,41 +373,38 @@ func workloadsOf(o object) []workload {
 	return []workload{w}
 }
 
-// reached tells whether our outcome is a reference's once that is mended, and
-// by which deliberate differences.
-func (s situation) reached(r reference) ([]string, bool) {
+// reached returns what differs between our outcome and a reference's that is
+// mended, and by which deliberate differences it was.
+func (s situation) reached(r reference) ([]string, difference) {
 	if r.refused || s.ours.refused {
-		return r.names, r.refused && s.ours.refused && len(r.names) > 0
+		return r.names, compare(r.outcome, s.ours)
 	}
 	want, err := tree(r.object)
 	if err != nil {
-		return nil, false
+		return nil, s.difference
 	}
 	got, err := tree(s.ours.object)
 	if err != nil {
-		return nil, false
+		return nil, s.difference
 	}
 	names := map[string]bool{}
-	before, after, ours := workloadsOf(r.before), workloadsOf(want), workloadsOf(got)
-	if len(before) != len(after) || len(after) != len(ours) {
-		return nil, false
+	before, after, ours, own := workloadsOf(r.before), workloadsOf(want), workloadsOf(got), workloadsOf(s.own)
+	if len(before) != len(after) || len(after) != len(ours) || len(own) != len(ours) {
+		return nil, s.difference
 	}
 	for i := range after {
-		m := mending{s: s, before: podOf(before[i].template), pod: podOf(after[i].template), names: names}
+		m := mending{s: s, own: podOf(own[i].template), before: podOf(before[i].template), pod: podOf(after[i].template), names: names}
 		for _, mend := range mends {
 			mend.do(&m)
 		}
 		fixed, err := tree(m.pod)
 		if err != nil {
-			return nil, false
+			return nil, s.difference
 		}
 		after[i].template["metadata"], after[i].template["spec"] = fixed["metadata"], fixed["spec"]
 	}
-	if !reflect.DeepEqual(normal(decodeObject(mustJSON(want))), normal(decodeObject(mustJSON(got)))) {
-		return nil, false
-	}
-	all := append(slices.Clone(r.names), slices.Sorted(maps.Keys(names))...)
-	return all, len(all) > 0
+	d := compare(outcome{object: decodeObject(mustJSON(want))}, outcome{object: decodeObject(mustJSON(got))})
+	return append(slices.Clone(r.names), slices.Sorted(maps.Keys(names))...), d
 }
 
 func podOf(template object) *corev1.Pod {

@@ -1,4 +1,4 @@
-package conformance
+package injection
 
 import "strings"
 
@@ -241,7 +241,7 @@ var choices = []choice{
 	{"config", "policy", []any{"enabled", "disabled", "disabled", "other"}},
 	{"config", "defaultTemplates", []any{[]any{"sidecar"}, []any{"sidecar", "custom"}, []any{"custom"}, []any{"both"}, []any{"absent"}, []any{"gateway"}, []any{}}},
 	{"config", "aliases", []any{map[string]any{"both": []any{"sidecar", "custom"}}, map[string]any{"both": []any{}}, map[string]any{"sidecar": []any{"sidecar", "both"}, "both": []any{"custom"}}}},
-	{"config", "injectedAnnotations", []any{map[string]any{"psp": "x", "prometheus.io/path": "/mine"}, map[string]any{"sidecar.istio.io/status": "{}"}}},
+	{"config", "injectedAnnotations", []any{map[string]any{"psp": "x", "example.com/mine": "theirs"}}},
 	{"config", "neverInjectSelector", []any{[]any{map[string]any{"matchLabels": map[string]any{"team": "red"}}}, []any{map[string]any{}}, []any{map[string]any{"matchExpressions": []any{map[string]any{"key": "team", "operator": "Bad"}}}, map[string]any{"matchExpressions": []any{map[string]any{"key": "app", "operator": "Exists"}}}}}},
 	{"config", "alwaysInjectSelector", []any{[]any{map[string]any{"matchLabels": map[string]any{"team": "blue"}}}, []any{map[string]any{"matchExpressions": []any{map[string]any{"key": "version", "operator": "In", "values": []any{"v1"}}}}}, []any{map[string]any{"matchExpressions": []any{map[string]any{"key": "version", "operator": "In"}}}}}},
 	{"config", "templates.custom", customTemplates},

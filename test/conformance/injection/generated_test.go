@@ -1,7 +1,8 @@
-package conformance
+package injection
 
 import (
 	"cmp"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"iter"
@@ -15,10 +16,11 @@ import (
 )
 
 var (
-	cases      = flag.Int("cases", 0, "how many generated cases to run")
+	cases      = flag.Int("cases", 2000, "how many generated cases to run")
 	seed       = flag.Uint64("seed", 1, "seed of the generated cases")
 	settings   = flag.Int("settings", 250, "how many settings the generated cases are spread over")
 	mismatches = flag.String("mismatches", "", "write the smallest case of each kind of mismatch to this file")
+	oneCase    = flag.String("case", "", "file with one case, as JSON, to run")
 	classes    = flag.Int("classes", 12, "how many kinds of mismatch to shrink and show")
 )
 
@@ -39,11 +41,25 @@ type mismatch struct {
 	first testCase // the smallest of them
 }
 
+// TestCase runs one case: -case names a file that holds it as JSON, as the file
+// of mismatches gives it.
+func TestCase(t *testing.T) {
+	if *oneCase == "" {
+		t.Skip("no -case")
+	}
+	data, err := os.ReadFile(*oneCase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c testCase
+	if err := json.Unmarshal(data, &c); err != nil {
+		t.Fatal(err)
+	}
+	runCases(t, newTally("one case"), c.World, slices.Values([]testCase{c}))
+}
+
 // TestGenerated runs seeded random cases through both sides.
 func TestGenerated(t *testing.T) {
-	if *cases == 0 {
-		t.Skip("no generated cases asked for: -cases=N runs N of them")
-	}
 	tally := newTally("generated cases")
 	tally.random = true
 	first := uint64(0)
@@ -83,10 +99,10 @@ func runCases(t *testing.T, tally *tally, w world, cases iter.Seq[testCase]) {
 				}
 				tally.count(v)
 				if v.class != "" && v.reason == "" {
-					m := found[v.class]
+					m := found[v.left.class]
 					if m == nil {
 						m = &mismatch{first: c}
-						found[v.class] = m
+						found[v.left.class] = m
 					}
 					m.count++
 					if size(c.Object) < size(m.first.Object) {
@@ -112,12 +128,12 @@ func runCases(t *testing.T, tally *tally, w world, cases iter.Seq[testCase]) {
 		}
 		m := found[class]
 		small := shrink(m.first, 120, func(c testCase) bool {
-			v := all.runFor(c, class)
-			return v.class == class && v.reason == ""
+			v := all.run(c)
+			return v.class != "" && v.reason == "" && v.left.class == class
 		})
-		text := fmt.Sprintf("%d × %s\n%s%s\n", m.count, class, small, all.run(small).detail)
+		text := fmt.Sprintf("%d × %s\n%s%s\n", m.count, class, small, all.run(small).left.detail)
 		t.Errorf("%s", text)
-		note(t, text)
+		note(t, text+"```json\n"+string(mustJSON(small))+"\n```\n")
 	}
 }
 

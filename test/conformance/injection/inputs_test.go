@@ -1,8 +1,7 @@
-package conformance
+package injection
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -211,23 +210,33 @@ func (p parameters) cases(t *testing.T) []testCase {
 
 // documents reads the objects of a file.
 func documents(t *testing.T, file string) []object {
-	data, err := os.ReadFile(file)
+	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer f.Close()
+	docs, err := readDocuments(f)
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return docs
+}
+
+// readDocuments reads the objects of a stream; empty documents are left out.
+func readDocuments(in io.Reader) ([]object, error) {
 	var docs []object
-	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	r := utilyaml.NewYAMLReader(bufio.NewReader(in))
 	for {
 		raw, err := r.Read()
 		if errors.Is(err, io.EOF) {
-			return docs
+			return docs, nil
 		}
 		if err != nil {
-			t.Fatalf("%s: %v", file, err)
+			return nil, err
 		}
 		var o object
 		if err := yaml.Unmarshal(raw, &o); err != nil {
-			t.Fatalf("%s: %v", file, err)
+			return nil, err
 		}
 		if len(o) > 0 {
 			docs = append(docs, o)

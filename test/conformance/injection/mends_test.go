@@ -1,8 +1,9 @@
-package conformance
+package injection
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -19,6 +20,8 @@ type mending struct {
 	s situation
 	// before is the pod as it went in, pod the peer's result.
 	before, pod *corev1.Pod
+	// own is the pod as it went into ingraft.
+	own *corev1.Pod
 	// keptVolumes names the volumes whose source is the user's.
 	keptVolumes []string
 	// names collects the differences that were mended.
@@ -36,6 +39,8 @@ var mends = []struct {
 	{[]string{nameProxies}, mendProxies},
 	{[]string{nameNoStatusPort}, mendStatusPort},
 	{[]string{nameBypassed, nameUnknownPort, nameAgentPort, nameNoStatusPort}, mendProbes},
+	{[]string{nameAgain}, mendProbers},
+	{[]string{nameSaved}, mendSaved},
 	{[]string{nameVolume}, mendVolumes},
 	{[]string{nameStatus}, mendStatus},
 }
@@ -47,6 +52,8 @@ const (
 	nameBypassed     = "probe not redirected"
 	nameUnknownPort  = "probe on an unknown port name"
 	nameAgentPort    = "probe on the agent's port"
+	nameAgain        = "injecting again"
+	nameSaved        = "the user's own istio-proxy survives"
 	nameVolume       = "two sources in a volume"
 	nameStatus       = "names that the status must not claim"
 )
@@ -77,14 +84,13 @@ func mendProxies(m *mending) {
 	if goes.Image == "auto" {
 		goes.Image = ""
 	}
-	merged, err := strategicpatch.StrategicMergePatch(mustJSON(*stays), mustJSON(goes), corev1.Container{})
-	if err != nil {
-		return
+	below := *stays
+	if list == "initContainers" {
+		// As ever, the template is put over the user's container, and that over it.
+		below = overlaid(goes, *stays)
 	}
-	*stays = corev1.Container{}
-	if json.Unmarshal(merged, stays) != nil {
-		return
-	}
+	*stays = overlaid(below, goes)
+	stays.Env = finishingLast(stays.Env)
 	m.note(nameProxies)
 	if list == "containers" {
 		spec.Containers = slices.Delete(spec.Containers, classic, classic+1)
@@ -102,6 +108,9 @@ func mendProxies(m *mending) {
 		if c.Image == "auto" {
 			c.Image = ""
 		}
+		if m.pod.Annotations == nil {
+			m.pod.Annotations = map[string]string{}
+		}
 		m.pod.Annotations["proxy.istio.io/overrides"] = string(mustJSON(inject.ParsedContainers{Containers: []corev1.Container{*c}}))
 	}
 }
@@ -113,6 +122,46 @@ func inClassicOrder(inits []corev1.Container) {
 		return map[string]int{"istio-validation": -1, "istio-init": 1, "enable-core-dump": 2}[c.Name]
 	}
 	slices.SortStableFunc(inits, func(a, b corev1.Container) int { return rank(a) - rank(b) })
+}
+
+// mendSaved saves the user's own containers also where the pod carries a status
+// annotation already: see "The user's own istio-proxy survives" in
+// docs/differences.md.
+func mendSaved(m *mending) {
+	if _, again := m.before.Annotations[statusAnnotation]; !again {
+		return
+	}
+	var was, now struct{ InitContainers, Containers []string }
+	_ = json.Unmarshal([]byte(m.before.Annotations[statusAnnotation]), &was) // nothing where it cannot be read
+	if json.Unmarshal([]byte(m.pod.Annotations[statusAnnotation]), &now) != nil {
+		return
+	}
+	pick := func(names, old []string, of func(string) *corev1.Container) (list []corev1.Container) {
+		for _, name := range names {
+			c := of(name)
+			if c == nil || slices.Contains(old, name) {
+				continue
+			}
+			c = c.DeepCopy()
+			if c.Image == "auto" {
+				c.Image = ""
+			}
+			list = append(list, *c)
+		}
+		return list
+	}
+	var saved inject.ParsedContainers
+	saved.Containers = pick(now.Containers, was.Containers, func(name string) *corev1.Container {
+		return inject.FindContainer(name, m.before.Spec.Containers)
+	})
+	saved.InitContainers = pick(now.InitContainers, was.InitContainers, func(name string) *corev1.Container {
+		return inject.FindContainerFromPod(name, m.before)
+	})
+	if len(saved.AllContainers()) == 0 {
+		return
+	}
+	m.pod.Annotations["proxy.istio.io/overrides"] = string(mustJSON(saved))
+	m.note(nameSaved)
 }
 
 // mendStatusPort sends probes to the status port that the pod's annotation
@@ -150,6 +199,25 @@ func mendStatusPort(m *mending) {
 func (m *mending) templatesAreNative() bool {
 	var status struct{ InitContainers []string }
 	return json.Unmarshal([]byte(m.pod.Annotations[statusAnnotation]), &status) == nil && slices.Contains(status.InitContainers, "istio-proxy")
+}
+
+// finishingLast puts the variables that are set when all is merged at the end.
+func finishingLast(env []corev1.EnvVar) []corev1.EnvVar {
+	rank := func(e corev1.EnvVar) int {
+		return slices.Index([]string{"ISTIO_PROMETHEUS_ANNOTATIONS", "ISTIO_KUBE_APP_PROBERS"}, e.Name)
+	}
+	env = slices.Clone(env)
+	slices.SortStableFunc(env, func(a, b corev1.EnvVar) int { return rank(a) - rank(b) })
+	return env
+}
+
+// overlaid merges a container over another.
+func overlaid(below, over corev1.Container) (c corev1.Container) {
+	merged, err := strategicpatch.StrategicMergePatch(mustJSON(below), mustJSON(over), corev1.Container{})
+	if err != nil || json.Unmarshal(merged, &c) != nil {
+		return corev1.Container{}
+	}
+	return c
 }
 
 func isProxy(c corev1.Container) bool { return c.Name == "istio-proxy" }
@@ -272,6 +340,37 @@ func mendProbes(m *mending) {
 		}
 	})
 	m.dropProbers(drop)
+}
+
+// mendProbers makes one of two prober maps of a pod that says it was injected
+// before: what is there wins, as when the peer injects again.
+func mendProbers(m *mending) {
+	if m.own == nil || m.own.Annotations[statusAnnotation] == "" {
+		return
+	}
+	for _, list := range [][]corev1.Container{m.pod.Spec.Containers, m.pod.Spec.InitContainers} {
+		for i := range list {
+			first := -1
+			for j, e := range list[i].Env {
+				switch {
+				case !isProxy(list[i]) || e.Name != "ISTIO_KUBE_APP_PROBERS":
+				case first < 0:
+					first = j
+				default:
+					var old, now map[string]json.RawMessage
+					if json.Unmarshal([]byte(list[i].Env[first].Value), &old) != nil || json.Unmarshal([]byte(e.Value), &now) != nil {
+						return
+					}
+					maps.Copy(now, old)
+					env := slices.Delete(slices.Clone(list[i].Env), j, j+1)
+					env[first].Value = string(mustJSON(now))
+					list[i].Env = env
+					m.note(nameAgain)
+					return
+				}
+			}
+		}
+	}
 }
 
 // bypassed tells that the redirection leaves a port of the pod alone.

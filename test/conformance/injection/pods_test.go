@@ -1,4 +1,4 @@
-package conformance
+package injection
 
 // controlledPod is a pod as the controller of a workload makes it.
 type controlledPod struct {

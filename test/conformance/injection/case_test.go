@@ -1,4 +1,4 @@
-package conformance
+package injection
 
 import (
 	"encoding/json"
@@ -105,8 +105,10 @@ func (b *benches) get(r recipe) (*bench, error) {
 // verdict is what came of one case.
 type verdict struct {
 	difference
-	// reason is the name of the deliberate difference that explains it.
+	// reason names the deliberate differences that explain it; left is what they
+	// leave where they do not.
 	reason string
+	left   difference
 	// broken says that the case could not be run at all (a recipe that the
 	// installer refuses): the generator must not make such cases.
 	broken error
@@ -115,20 +117,17 @@ type verdict struct {
 }
 
 // run does both injections and compares them.
-func (b *benches) run(c testCase) verdict { return b.runFor(c, "") }
-
-// runFor is run for one kind of mismatch: any other is not looked into.
-func (b *benches) runFor(c testCase, class string) verdict {
+func (b *benches) run(c testCase) verdict {
 	first, err := b.get(c.Recipe)
 	if err != nil {
 		return verdict{broken: err}
 	}
 	if first.peerErr != nil || first.oursErr != nil {
-		return b.judge(class, c, first, c.Object, refusal(first.peerErr), refusal(first.oursErr))
+		return b.judge(c, first, c.Object, c.Object, refusal(first.peerErr), refusal(first.oursErr))
 	}
 	p := first.byPeer(c, c.Object)
 	if c.Then == nil {
-		return b.judge(class, c, first, c.Object, p, first.byIngraft(c, c.Object))
+		return b.judge(c, first, c.Object, c.Object, p, first.byIngraft(c, c.Object))
 	}
 	if p.refused {
 		return verdict{peer: p}
@@ -138,9 +137,14 @@ func (b *benches) runFor(c testCase, class string) verdict {
 		return verdict{broken: err}
 	}
 	if again.peerErr != nil || again.oursErr != nil {
-		return b.judge(class, c, again, c.Object, refusal(again.peerErr), refusal(again.oursErr))
+		return b.judge(c, again, c.Object, c.Object, refusal(again.peerErr), refusal(again.oursErr))
 	}
+	once := c
+	once.Then = nil
 	o := first.byIngraft(c, c.Object)
+	if v := b.judge(once, first, c.Object, c.Object, p, o); v.class != "" && v.reason == "" {
+		return v // differs before anything is injected again
+	}
 	object, err := tree(p.object)
 	if err != nil {
 		return verdict{broken: err}
@@ -152,7 +156,11 @@ func (b *benches) runFor(c testCase, class string) verdict {
 			return verdict{broken: err}
 		}
 	}
-	return b.judge(class, c, again, object, again.byPeer(c, object), again.byIngraft(c, own))
+	p2, o2 := again.byPeer(c, object), again.byIngraft(c, own)
+	if !p2.refused && !p2.injected && !o2.refused && !o2.injected {
+		return b.judge(once, first, c.Object, c.Object, p, o) // nothing was injected again
+	}
+	return b.judge(c, again, object, own, p2, o2)
 }
 
 func refusal(err error) outcome {
@@ -162,10 +170,10 @@ func refusal(err error) outcome {
 	return refuse(err)
 }
 
-func (b *benches) judge(class string, c testCase, n *bench, object map[string]any, peer, ours outcome) verdict {
+func (b *benches) judge(c testCase, n *bench, object, own map[string]any, peer, ours outcome) verdict {
 	v := verdict{peer: peer, difference: compare(peer, ours)}
-	if v.class != "" && (class == "" || class == v.class) {
-		v.reason = explain(situation{c, b, n, object, peer, ours, v.difference})
+	if v.class != "" {
+		v.reason, v.left = explain(situation{c, b, n, object, own, peer, ours, v.difference})
 	}
 	return v
 }
