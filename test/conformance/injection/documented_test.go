@@ -14,6 +14,7 @@ var documented = map[string]string{
 	"probe on the agent's port":                       "### A probe on the agent's own port",
 	"no status port":                                  "### No status port",
 	"injecting again":                                 "### It starts from the pod as it was",
+	"the user's own istio-proxy survives":             "### The user's own istio-proxy survives",
 	"names that the status must not claim":            "### Names that the status must not claim",
 	"two sources in a volume":                         "### Two sources in one volume",
 	"two istio-proxy containers":                      "### Two istio-proxy containers",

@@ -19,13 +19,14 @@ import (
 // TestPeerFiles takes the peer's own inputs through both commands: whole files
 // in, whole files out, the configuration given as files. What ingraft leaves
 // as it was, and how it edits what it changes, must not change what the
-// documents mean.
+// documents mean: without the undo record each is what the engine makes of it,
+// and is compared with the peer's.
 func TestPeerFiles(t *testing.T) {
 	native.enter(t)
 	silencePeer()
 	all := newBenches(t, native)
 	tally := newTally("the peer's files, through the command")
-	dir := t.TempDir()
+	dir, records := t.TempDir(), 0
 	for _, file := range peerFiles(t) {
 		var r recipe
 		for _, p := range peerParameters {
@@ -59,7 +60,18 @@ func TestPeerFiles(t *testing.T) {
 		for i := range got {
 			c := testCase{World: native, Recipe: r, Door: doorCLI, Object: before[i]}
 			p := outcome{object: decodeObject(mustJSON(after[i])), injected: true}
+			made := b.ours.kubeInject(mustJSON(before[i]))
+			// Seldom an injected one has none, with a warning: see docs/undo.md.
+			if recorded := withoutUndoRecord(got[i]); recorded && !made.injected {
+				t.Errorf("%s, document %d: not injected, and yet an undo record", file, i)
+			} else if recorded {
+				records++
+			}
 			o := outcome{object: decodeObject(mustJSON(got[i])), injected: true}
+			made.injected = true
+			if d := compare(made, o); d.class != "" {
+				t.Errorf("%s, document %d: the command makes something else than the engine: %s", file, i, d.detail)
+			}
 			v := all.judge(c, b, before[i], before[i], p, o)
 			tally.count(v)
 			if v.class != "" && v.reason == "" {
@@ -67,7 +79,46 @@ func TestPeerFiles(t *testing.T) {
 			}
 		}
 	}
+	if records == 0 {
+		t.Error("no document has an undo record")
+	}
 	report.add(tally)
+}
+
+// withoutUndoRecord takes out of the pod templates of an object what ingraft's
+// command alone writes, and reports whether each had it. See "What is written"
+// in docs/differences.md.
+func withoutUndoRecord(o object) bool {
+	every, some := true, false
+	for _, w := range workloadsOf(o) {
+		meta, _ := w.template["metadata"].(object)
+		annotations, _ := meta["annotations"].(object)
+		text, ok := annotations["ingraft.io/undo"].(string)
+		delete(annotations, "ingraft.io/undo")
+		every, some = every && ok && text != "", some || ok
+	}
+	return every && some
+}
+
+// TestUndoRecordIsLeftOut compares a result with the same and an undo record:
+// only the function that says so leaves it out.
+func TestUndoRecordIsLeftOut(t *testing.T) {
+	pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "p", "annotations": object{"a": "b", "ingraft.io/undo": "record"}}}
+	job := object{"apiVersion": "batch/v1", "kind": "CronJob", "metadata": object{"annotations": object{"ingraft.io/undo": "not the template's"}}}
+	without := object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "p", "annotations": object{"a": "b"}}}
+	of := func(o object) outcome { return outcome{injected: true, object: decodeObject(mustJSON(o))} }
+	if d := compare(of(without), of(pod)); d.class == "" {
+		t.Fatal("a record that is left in place makes no difference")
+	}
+	if !withoutUndoRecord(pod) {
+		t.Error("the record of the pod is not seen")
+	}
+	if d := compare(of(without), of(pod)); d.class != "" {
+		t.Errorf("the record was left out, and yet: %s", d.detail)
+	}
+	if withoutUndoRecord(without) || withoutUndoRecord(job) {
+		t.Error("a record is seen where no pod template has one")
+	}
 }
 
 // file injects a stream of documents as the peer's command does.

@@ -1,6 +1,9 @@
 package injection
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // texts holds values of an annotation or a label: sound ones, and those that
 // are not.
@@ -14,15 +17,15 @@ type texts struct {
 var annotationTexts = []texts{
 	{"sidecar.istio.io/inject", []string{"true", "true", "false", ""}, []string{"maybe", "TRUE"}},
 	{"inject.istio.io/templates", []string{"sidecar", "gateway", "grpc-agent", "grpc-simple", "sidecar,custom", "custom", "gateway, custom", "both", "sidecar,grpc-simple"}, []string{"", "absent", "sidecar,absent", ",", "sidecar,sidecar", "waypoint", "kube-gateway", "agentgateway"}},
-	{"sidecar.istio.io/interceptionMode", []string{"REDIRECT", "TPROXY", "NONE"}, []string{"", "redirect", "OTHER"}},
-	{"status.sidecar.istio.io/port", []string{"15020", "0", "16020", " 15020 "}, []string{"x", "-1", "70000", ""}},
+	{"sidecar.istio.io/interceptionMode", []string{"REDIRECT", "TPROXY"}, []string{"", "redirect", "OTHER"}},
+	{"status.sidecar.istio.io/port", []string{"15020", "16020"}, []string{"x", "-1", "70000", ""}},
 	{"readiness.status.sidecar.istio.io/initialDelaySeconds", []string{"0", "7"}, []string{"-1", "x", ""}},
 	{"readiness.status.sidecar.istio.io/periodSeconds", []string{"3"}, []string{"1.5"}},
 	{"readiness.status.sidecar.istio.io/failureThreshold", []string{"9"}, []string{"four"}},
 	{"readiness.status.sidecar.istio.io/applicationPorts", []string{"80,90"}, nil},
 	{"traffic.sidecar.istio.io/includeOutboundIPRanges", []string{"*", "10.0.0.0/8", "10.0.0.0/8,fd00::/8", ""}, []string{"10.0.0.0", "x", "10.0.0.0/8, 11.0.0.0/8"}},
 	{"traffic.sidecar.istio.io/excludeOutboundIPRanges", []string{"10.1.0.0/16", ""}, []string{"*", "10.0.0/8"}},
-	{"traffic.sidecar.istio.io/includeInboundPorts", []string{"*", "80", "80, 90", "", "8080"}, []string{"http", "80;90", "65536"}},
+	{"traffic.sidecar.istio.io/includeInboundPorts", []string{"*"}, []string{"http", "80;90", "65536"}},
 	{"traffic.sidecar.istio.io/excludeInboundPorts", []string{"81", "15020", "15020,81", " 81 , 82", ""}, []string{"*", "x", "81,"}},
 	{"traffic.sidecar.istio.io/includeOutboundPorts", []string{"443", "*", "", "any thing"}, nil},
 	{"traffic.sidecar.istio.io/excludeOutboundPorts", []string{"3306,27017", ""}, []string{"*", "80;443", "-1"}},
@@ -108,7 +111,14 @@ func (g gen) texts(table []texts, lo, hi int, bad float64) object {
 }
 
 func (g gen) annotations() object {
-	o := g.texts(annotationTexts, 0, 5, 0.04)
+	bad := 0.02
+	if g.has(quirkTexts) {
+		bad = 0.5
+	}
+	o := g.texts(annotationTexts, 0, 5, bad)
+	if g.has(quirkRedirect) {
+		maps.Copy(o, g.texts(redirectTexts, 1, 2, 0))
+	}
 	// What chooses the templates, and the proxy's own settings, matter most.
 	for _, t := range annotationTexts {
 		switch t.key {
@@ -119,6 +129,15 @@ func (g gen) annotations() object {
 		}
 	}
 	return o
+}
+
+// redirectTexts keep ports of a pod from being redirected, or the agent from
+// answering probes.
+var redirectTexts = []texts{
+	{"traffic.sidecar.istio.io/includeInboundPorts", []string{"80", "80, 90", "", "8080"}, nil},
+	{"traffic.sidecar.istio.io/excludeInboundPorts", []string{"80,81", " 8080 , 82", "3333"}, nil},
+	{"sidecar.istio.io/interceptionMode", []string{"NONE"}, nil},
+	{"status.sidecar.istio.io/port", []string{"0", " 15020 "}, nil},
 }
 
 func (g gen) labels() object { return g.texts(labelTexts, 0, 4, 0.1) }

@@ -3,6 +3,7 @@ package injection
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -11,7 +12,35 @@ import (
 type gen struct {
 	*rand.Rand
 	world world
+	// quirks are what this case has of the kinds that make most of the
+	// deliberate differences.
+	quirks []quirk
 }
+
+// quirk is something odd about a pod that ingraft and the peer see differently.
+type quirk string
+
+// The quirks. A case has at most two of them: what is explained by three
+// differences at once explains nothing, and most cases should have none, so
+// that both sides have to do the same.
+const (
+	quirkLeftovers quirk = "marks of an earlier injection"
+	quirkVolumes   quirk = "volumes of the mesh's names"
+	quirkProxy     quirk = "istio-proxy in the other list"
+	quirkPorts     quirk = "probes on odd ports"
+	quirkRedirect  quirk = "ports that are not redirected"
+	quirkNamespace quirk = "system namespaces"
+	quirkSecrets   quirk = "pull secrets of the mesh's names"
+	quirkWindows   quirk = "Windows"
+	quirkTexts     quirk = "texts that change the structure"
+)
+
+var quirks = []quirk{
+	quirkLeftovers, quirkLeftovers, quirkVolumes, quirkProxy, quirkPorts, quirkRedirect, quirkRedirect,
+	quirkNamespace, quirkSecrets, quirkWindows, quirkTexts,
+}
+
+func (g gen) has(q quirk) bool { return slices.Contains(g.quirks, q) }
 
 func (g gen) chance(p float64) bool { return g.Float64() < p }
 
@@ -41,7 +70,13 @@ type object = map[string]any
 
 // generate returns case number n of a seed.
 func generate(seed, n uint64, w world) testCase {
-	g := gen{rand.New(rand.NewPCG(seed, n)), w}
+	g := gen{Rand: rand.New(rand.NewPCG(seed, n)), world: w}
+	switch x := g.Float64(); {
+	case x > 0.9:
+		g.quirks = some(g, 2, 2, quirks)
+	case x > 0.6:
+		g.quirks = some(g, 1, 1, quirks)
+	}
 	c := testCase{World: w, Recipe: g.recipe(), Door: doorWebhook}
 	if g.chance(0.45) && !w.OpenShift {
 		c.Door = doorCLI
@@ -56,7 +91,7 @@ func generate(seed, n uint64, w world) testCase {
 		}
 		c.Path = g.path()
 	}
-	if g.chance(0.25) {
+	if g.chance(0.25) && !g.has(quirkLeftovers) {
 		then := c.Recipe
 		if g.chance(0.4) {
 			then = g.recipe()
@@ -77,8 +112,16 @@ func (g gen) path() string {
 
 // workloadKinds are the kinds that hold a pod template, with their apiVersion.
 var workloadKinds = [][2]string{
-	{"apps/v1", "Deployment"}, {"apps/v1", "Deployment"}, {"apps/v1", "StatefulSet"}, {"apps/v1", "DaemonSet"}, {"apps/v1", "ReplicaSet"},
-	{"v1", "ReplicationController"}, {"batch/v1", "Job"}, {"batch/v1", "CronJob"}, {"apps.openshift.io/v1", "DeploymentConfig"}, {"v1", "Pod"},
+	{"apps/v1", "Deployment"},
+	{"apps/v1", "Deployment"},
+	{"apps/v1", "StatefulSet"},
+	{"apps/v1", "DaemonSet"},
+	{"apps/v1", "ReplicaSet"},
+	{"v1", "ReplicationController"},
+	{"batch/v1", "Job"},
+	{"batch/v1", "CronJob"},
+	{"apps.openshift.io/v1", "DeploymentConfig"},
+	{"v1", "Pod"},
 }
 
 func (g gen) workload() object {
@@ -106,7 +149,10 @@ func (g gen) single() object {
 	o := object{"apiVersion": kind[0], "kind": kind[1]}
 	meta := object{"name": oneOf(g, "web", "shop-cart", "a", strings.Repeat("long-", 13)+"end", strings.Repeat("a", 62)+".bbb")}
 	if g.chance(0.6) {
-		meta["namespace"] = oneOf(g, "shop", "shop", "default", "kube-system")
+		meta["namespace"] = oneOf(g, "shop", "shop", "default")
+	}
+	if g.has(quirkNamespace) {
+		meta["namespace"] = "kube-system"
 	}
 	if g.chance(0.2) {
 		meta["labels"] = g.labels()
@@ -263,7 +309,10 @@ func (g gen) pod() object {
 		meta["name"] = oneOf(g, "p", "web", strings.Repeat("n", 70))
 	}
 	if g.chance(0.1) {
-		meta["namespace"] = oneOf(g, "shop", "kube-system", "local-path-storage")
+		meta["namespace"] = oneOf(g, "shop", "other")
+	}
+	if g.has(quirkNamespace) && g.chance(0.5) {
+		meta["namespace"] = oneOf(g, "kube-system", "local-path-storage")
 	}
 	if g.chance(0.7) {
 		meta["labels"] = g.labels()
@@ -272,42 +321,69 @@ func (g gen) pod() object {
 		meta["annotations"] = g.annotations()
 	}
 	spec := g.spec()
-	if g.chance(0.12) {
+	if g.has(quirkLeftovers) {
 		g.leftovers(meta, spec)
 	}
 	return object{"metadata": meta, "spec": spec}
 }
 
-// leftovers are the marks of an earlier injection, sound or not.
+// leftovers are the marks of an earlier injection: those of a sound one, or
+// such as somebody broke. They are one story each: a status and saved
+// containers that contradict each other say nothing about either side.
 func (g gen) leftovers(meta, spec object) {
 	annotations, _ := meta["annotations"].(object)
 	if annotations == nil {
 		annotations = object{}
 		meta["annotations"] = annotations
 	}
-	if g.chance(0.7) {
-		annotations[statusAnnotation] = oneOf(g,
-			`{"initContainers":["istio-init"],"containers":["istio-proxy"],"volumes":["istio-envoy"],"imagePullSecrets":null,"revision":"default"}`,
-			`{"initContainers":["istio-init","istio-proxy"],"containers":null,"volumes":["istio-envoy"],"revision":"default"}`,
-			`{"version":"old","containers":["istio-proxy","app"]}`,
-			`{}`, `null`, `garbage`, `""`, `[]`, `{"containers":"istio-proxy"}`, `{"containers":[1]}`, `{"initContainers":[null]}`, ``)
-	}
-	if g.chance(0.4) {
-		annotations["proxy.istio.io/overrides"] = oneOf(g,
+	const status, saved = statusAnnotation, "proxy.istio.io/overrides"
+	switch g.IntN(8) {
+	case 0: // a status that cannot be read
+		annotations[status] = oneOf(g, `garbage`, `""`, `[]`, `{"containers":"istio-proxy"}`, `{"containers":[1]}`, `{"initContainers":[null]}`, ``)
+	case 1: // one that says nothing
+		annotations[status] = oneOf(g, `{}`, `null`, `{"containers":null,"volumes":[]}`)
+	case 2: // one that claims what is the user's
+		annotations[status] = `{"version":"old","containers":["istio-proxy","app"]}`
+	case 3: // saved containers alone
+		annotations[saved] = oneOf(g,
 			`{"containers":[{"name":"istio-proxy","image":"mine","args":["x"],"resources":{}}]}`,
-			`{"initContainers":[{"name":"istio-proxy","env":[{"name":"A","value":"b"}],"resources":{}}]}`,
 			`{"initContainers":[{"name":"istio-init","resources":{"limits":{"cpu":"1"}}}]}`,
-			`{"containers":[{"name":"app","image":"other","resources":{}}]}`,
-			`{}`, `null`, `bad`, `{"containers":{}}`)
+			`{"containers":[{"name":"app","image":"other","resources":{}}]}`, `{}`, `null`)
+	case 4: // none that could be read
+		annotations[saved] = oneOf(g, `bad`, `{"containers":{}}`, `{"initContainers":[{"name":1}]}`)
+	default: // an older injection, with or without the user's own
+		g.olderInjection(annotations, spec, status, saved)
 	}
-	containers, _ := spec["containers"].([]any)
+}
+
+// olderInjection is what an injector of an older release left in a pod.
+func (g gen) olderInjection(annotations, spec object, status, saved string) {
+	isNative := g.world.Native != g.chance(0.2)
+	list := "containers"
+	annotations[status] = `{"initContainers":["istio-init"],"containers":["istio-proxy"],"volumes":["istio-envoy"],"imagePullSecrets":null,"revision":"default"}`
+	if isNative {
+		list = "initContainers"
+		annotations[status] = `{"initContainers":["istio-init","istio-proxy"],"containers":null,"volumes":["istio-envoy"],"revision":"default"}`
+	}
+	for _, list := range []string{"containers", "initContainers"} {
+		all, _ := spec[list].([]any)
+		spec[list] = slices.DeleteFunc(all, func(c any) bool { name := c.(object)["name"]; return name == "istio-proxy" || name == "istio-init" })
+	}
+	env := []any{object{"name": "ISTIO_META_CLUSTER_ID", "value": "old"}}
+	if g.chance(0.5) {
+		env = append(env, object{"name": "ISTIO_KUBE_APP_PROBERS", "value": oneOf(g, `{"/app-health/app/readyz":{"httpGet":{"path":"/old","port":81}}}`, `{}`)})
+	}
+	proxy := object{"name": "istio-proxy", "image": "old/proxyv2:1.20", "env": env}
 	inits, _ := spec["initContainers"].([]any)
-	if g.chance(0.4) && !hasProxy(containers) && !hasProxy(inits) {
-		env := []any{object{"name": "ISTIO_META_CLUSTER_ID", "value": "old"}}
-		if status, _ := annotations[statusAnnotation].(string); strings.Contains(status, `"containers":["istio-proxy"]`) {
-			env = append(env, object{"name": "ISTIO_KUBE_APP_PROBERS", "value": oneOf(g, `{"/app-health/app/readyz":{"httpGet":{"path":"/old","port":81}}}`, `{}`)})
-		}
-		spec["containers"] = append(containers, object{"name": "istio-proxy", "image": "old/proxyv2:1.20", "env": env})
+	spec["initContainers"] = append([]any{object{"name": "istio-init", "image": "old/proxyv2:1.20"}}, inits...)
+	if isNative {
+		proxy["restartPolicy"] = "Always"
+	}
+	all, _ := spec[list].([]any)
+	spec[list] = append(all, proxy)
+	if g.chance(0.4) {
+		annotations[saved] = `{"` + list + `":[{"name":"istio-proxy","env":[{"name":"A","value":"b"}],"resources":{}}]}`
+		proxy["env"] = append([]any{object{"name": "A", "value": "b"}}, env...)
 	}
 }
 
@@ -334,7 +410,7 @@ func (g gen) spec() object {
 			inits = append(inits, g.container(n, true))
 		}
 	}
-	if g.chance(0.07) && !hasProxy(containers) {
+	if odd := g.has(quirkProxy); (odd || g.world.Native && g.chance(0.07)) && !hasProxy(containers) {
 		inits = append(inits, g.proxyOverride())
 	}
 	if g.chance(0.07) {
@@ -347,11 +423,14 @@ func (g gen) spec() object {
 	if inits != nil {
 		spec["initContainers"] = inits
 	}
-	if g.chance(0.35) {
+	if g.chance(0.35) || g.has(quirkVolumes) {
 		spec["volumes"] = g.volumes()
 	}
 	if g.chance(0.2) {
-		spec["imagePullSecrets"] = some(g, 0, 2, []any{object{"name": "regcred"}, object{"name": "barSecret"}, object{"name": "mine"}, object{}})
+		spec["imagePullSecrets"] = some(g, 0, 2, []any{object{"name": "mine"}, object{"name": "own"}, object{}})
+	}
+	if g.has(quirkSecrets) {
+		spec["imagePullSecrets"] = some(g, 1, 2, []any{object{"name": "regcred"}, object{"name": "barSecret"}, object{"name": "mine"}})
 	}
 	optional := func(p float64, key string, values ...any) {
 		if g.chance(p) {
@@ -363,7 +442,14 @@ func (g gen) spec() object {
 	optional(0.1, "dnsConfig", object{"searches": []any{"mine.example"}}, object{"options": []any{object{"name": "ndots", "value": "4"}}}, object{"nameservers": []any{"1.1.1.1"}, "searches": []any{"global", "a"}})
 	optional(0.2, "securityContext", object{"runAsUser": 1000}, object{"fsGroup": 1338}, object{"runAsNonRoot": true, "runAsUser": 1337}, object{"fsGroup": 0}, object{"sysctls": []any{object{"name": "net.ipv4.ip_unprivileged_port_start", "value": "1"}}}, object{"supplementalGroups": []any{1, 2}}, object{})
 	optional(0.15, "serviceAccountName", "sa", "default")
-	optional(0.05, "nodeSelector", object{"disk": "ssd"}, object{"kubernetes.io/arch": "arm64"}, object{"kubernetes.io/os": "windows"})
+	optional(0.05, "nodeSelector", object{"disk": "ssd"}, object{"kubernetes.io/arch": "arm64"})
+	if g.has(quirkWindows) {
+		if g.chance(0.5) {
+			spec["nodeSelector"] = object{"kubernetes.io/os": "windows"}
+		} else {
+			spec["os"] = object{"name": "windows"}
+		}
+	}
 	optional(0.1, "terminationGracePeriodSeconds", 0, 5, 60)
 	optional(0.05, "hostAliases", []any{object{"ip": "10.0.0.1", "hostnames": []any{"a", "b"}}})
 	optional(0.05, "shareProcessNamespace", true)
@@ -403,8 +489,11 @@ func (g gen) container(name string, init bool) object {
 	}
 	if g.chance(0.3) {
 		c["env"] = some(g, 1, 3, []any{
-			object{"name": "A", "value": "b"}, object{"name": "EMPTY"}, object{"name": "REF", "valueFrom": object{"fieldRef": object{"fieldPath": "metadata.name"}}},
-			object{"name": "ISTIO_META_X", "value": "y"}, object{"name": "QUOTED", "value": "a \"b\" 'c' {{ d }} \n é"},
+			object{"name": "A", "value": "b"},
+			object{"name": "EMPTY"},
+			object{"name": "REF", "valueFrom": object{"fieldRef": object{"fieldPath": "metadata.name"}}},
+			object{"name": "ISTIO_META_X", "value": "y"},
+			object{"name": "QUOTED", "value": "a \"b\" 'c' {{ d }} \n é"},
 		})
 	}
 	if g.chance(0.2) {
@@ -418,8 +507,10 @@ func (g gen) container(name string, init bool) object {
 	}
 	if g.chance(0.2) {
 		c["volumeMounts"] = some(g, 1, 3, []any{
-			object{"name": "data", "mountPath": "/data"}, object{"name": "istio-envoy", "mountPath": "/etc/istio/proxy"},
-			object{"name": "cfg", "mountPath": "/cfg", "readOnly": true, "subPath": "a"}, object{"name": "data", "mountPath": "/data2"},
+			object{"name": "data", "mountPath": "/data"},
+			object{"name": "istio-envoy", "mountPath": "/etc/istio/proxy"},
+			object{"name": "cfg", "mountPath": "/cfg", "readOnly": true, "subPath": "a"},
+			object{"name": "data", "mountPath": "/data2"},
 		})
 	}
 	if g.chance(0.25) {
@@ -513,7 +604,7 @@ func (g gen) securityContext() object {
 // port is what a probe asks: mostly a port that a container could have, seldom
 // one that no container has, or the mesh's own.
 func (g gen) port() any {
-	if g.chance(0.06) {
+	if g.has(quirkPorts) && g.chance(0.5) {
 		return oneOf[any](g, 15020, 15021, "missing", "metrics", 0)
 	}
 	return oneOf[any](g, 80, 8080, 9000, 3333)
@@ -574,7 +665,10 @@ func (g gen) probe() object {
 			p["tcpSocket"].(object)["host"] = "db"
 		}
 	case 7, 8:
-		p["grpc"] = object{"port": oneOf(g, 9000, 80, 9000, 80, 9000, 80, 15020)}
+		p["grpc"] = object{"port": oneOf(g, 9000, 80)}
+		if g.has(quirkPorts) {
+			p["grpc"] = object{"port": 15020}
+		}
 		if g.chance(0.5) {
 			p["grpc"].(object)["service"] = oneOf(g, "foo", "")
 		}
@@ -649,12 +743,22 @@ func (g gen) proxyOverride() object {
 }
 
 func (g gen) volumes() []any {
-	return some(g, 1, 4, []any{
-		object{"name": "data", "emptyDir": object{}}, object{"name": "cfg", "configMap": object{"name": "c"}},
-		object{"name": "istio-envoy", "hostPath": object{"path": "/x"}}, object{"name": "istio-data", "emptyDir": object{"medium": "Memory"}},
-		object{"name": "istio-token", "projected": object{"sources": []any{}}}, object{"name": "istiod-ca-cert", "configMap": object{"name": "mine"}},
-		object{"name": "workload-socket", "csi": object{"driver": "csi.spiffe.io", "readOnly": true}}, object{"name": "user-volume", "persistentVolumeClaim": object{"claimName": "p"}},
-		object{"name": "nothing"}, object{"name": "istio-podinfo", "downwardAPI": object{"items": []any{object{"path": "mine", "fieldRef": object{"fieldPath": "metadata.name"}}}}},
-		object{"name": "workload-certs", "secret": object{"secretName": "s"}}, object{"name": "credential-socket", "emptyDir": object{"sizeLimit": "0.5Gi"}},
-	})
+	all := []any{
+		object{"name": "data", "emptyDir": object{}},
+		object{"name": "cfg", "configMap": object{"name": "c"}},
+		object{"name": "user-volume", "persistentVolumeClaim": object{"claimName": "p"}},
+		object{"name": "nothing"},
+		// Of the mesh's names, with the kind of source that the mesh gives them.
+		object{"name": "istio-data", "emptyDir": object{"medium": "Memory"}},
+		object{"name": "istio-token", "projected": object{"sources": []any{}}},
+		object{"name": "istiod-ca-cert", "configMap": object{"name": "mine"}},
+		object{"name": "credential-socket", "emptyDir": object{"sizeLimit": "0.5Gi"}},
+		object{"name": "istio-podinfo", "downwardAPI": object{"items": []any{object{"path": "mine", "fieldRef": object{"fieldPath": "metadata.name"}}}}},
+	}
+	if g.has(quirkVolumes) {
+		all = append(all[:2],
+			object{"name": "istio-envoy", "hostPath": object{"path": "/x"}}, object{"name": "workload-certs", "secret": object{"secretName": "s"}},
+			object{"name": "workload-socket", "csi": object{"driver": "csi.spiffe.io", "readOnly": true}})
+	}
+	return some(g, 1, 4, all)
 }
