@@ -234,6 +234,9 @@ func oneProxy(pod *source.Node, list string) *source.Node {
 	items, into := specList(pod, from), specList(pod, list)
 	if at := find(items, proxyContainer); at >= 0 && find(into, proxyContainer) < 0 {
 		c := items[at]
+		if c.Get("$patch").Scalar() == "replace" {
+			return pod // of a template: it speaks of the list that it is in
+		}
 		if list == listContainers {
 			c = classicProxy(c)
 		}

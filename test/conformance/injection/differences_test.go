@@ -38,8 +38,11 @@ func explain(s situation) (names string, left difference) {
 		return name, difference{}
 	}
 	left = s.difference
-	for _, r := range s.references() {
+	for r := range s.references {
 		names, d := s.reached(r)
+		if *oneCase != "" {
+			fmt.Printf("reference %q, mended %q, left %s\n%s\n", r.names, names, d.class, d.detail)
+		}
 		if d.class == "" && len(names) > 0 {
 			return strings.Join(names, " + "), difference{}
 		}
@@ -164,45 +167,50 @@ type reference struct {
 	before object
 }
 
-// references are the ways in which the peer could have injected the same.
-func (s situation) references() []reference {
-	list := []reference{{nil, s.peer, s.object}}
-	again := func(o object) {
+// references yields the ways in which the peer could have injected the same,
+// the plainest first.
+func (s situation) references(yield func(reference) bool) {
+	var list []reference
+	add := func(names []string, o outcome, before object) bool {
+		r := reference{names, o, before}
+		list = append(list, r)
+		return yield(r)
+	}
+	again := func(o object) bool {
 		first := s.bench.byPeer(s.testCase, o)
 		var names []string
 		if compare(first, s.peer).class != "" {
-			names = append(names, "injecting again")
+			names = append(names, nameAgain)
 		}
-		list = append(list, reference{names, first, o})
+		return add(names, first, o)
 	}
-	if s.Then != nil {
-		again(s.Object)
+	if !add(nil, s.peer, s.object) || s.Then != nil && !again(s.Object) {
+		return
 	}
 	for _, volumes := range []bool{false, true} {
-		if o, ok := stripped(s.own, volumes); ok {
-			again(o)
+		if o, ok := stripped(s.own, volumes); ok && !again(o) {
+			return
 		}
 	}
 	for _, r := range list {
-		if o, ok := s.withProxyMoved(r); ok {
-			list = append(list, reference{append(slices.Clone(r.names), nameProxies), s.bench.byPeer(s.testCase, o), o})
+		if o, ok := s.withProxyMoved(r); ok && !add(append(slices.Clone(r.names), nameProxies), s.bench.byPeer(s.testCase, o), o) {
+			return
 		}
 	}
 	if s.World.OpenShift && s.Door == doorWebhook {
 		for _, r := range list {
-			if o, ok := withoutAssignedUser(r.before); ok {
-				list = append(list, reference{append(slices.Clone(r.names), "user assigned by OpenShift"), s.bench.byPeer(s.testCase, o), o})
+			if o, ok := withoutAssignedUser(r.before); ok && !add(append(slices.Clone(r.names), "user assigned by OpenShift"), s.bench.byPeer(s.testCase, o), o) {
+				return
 			}
 		}
 	}
 	if s.Door == doorCLI {
 		for _, r := range list {
-			if o, ok := s.byWebhook(r.before); ok {
-				list = append(list, reference{append(slices.Clone(r.names), s.unlikeWebhook()), o, r.before})
+			if o, ok := s.byWebhook(r.before); ok && !add(append(slices.Clone(r.names), s.unlikeWebhook()), o, r.before) {
+				return
 			}
 		}
 	}
-	return list
 }
 
 // withProxyMoved returns what was injected with the user's own istio-proxy among

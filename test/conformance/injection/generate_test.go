@@ -174,6 +174,8 @@ func (g gen) single() object {
 		for _, key := range []string{"name", "generateName", "namespace", "ownerReferences"} {
 			delete(m, key)
 		}
+	} else if m["namespace"] != nil {
+		meta["namespace"] = m["namespace"] // pods are always made where their workload is
 	}
 	switch kind[1] {
 	case "CronJob":
@@ -443,7 +445,7 @@ func (g gen) spec() object {
 	optional(0.2, "securityContext", object{"runAsUser": 1000}, object{"fsGroup": 1338}, object{"runAsNonRoot": true, "runAsUser": 1337}, object{"fsGroup": 0}, object{"sysctls": []any{object{"name": "net.ipv4.ip_unprivileged_port_start", "value": "1"}}}, object{"supplementalGroups": []any{1, 2}}, object{})
 	optional(0.15, "serviceAccountName", "sa", "default")
 	optional(0.05, "nodeSelector", object{"disk": "ssd"}, object{"kubernetes.io/arch": "arm64"})
-	if g.has(quirkWindows) {
+	if g.has(quirkWindows) && g.chance(0.4) {
 		if g.chance(0.5) {
 			spec["nodeSelector"] = object{"kubernetes.io/os": "windows"}
 		} else {
@@ -480,10 +482,7 @@ func hasProxy(containers []any) bool {
 }
 
 func (g gen) container(name string, init bool) object {
-	c := object{"name": name}
-	if g.chance(0.95) {
-		c["image"] = oneOf(g, "docker.io/app:1.0", "app", "app@sha256:abcd", "reg:5000/app:v2@sha256:ff", "app:${VERSION}")
-	}
+	c := object{"name": name, "image": oneOf(g, "docker.io/app:1.0", "app", "app@sha256:abcd", "reg:5000/app:v2@sha256:ff", "app:${VERSION}")}
 	if g.chance(0.6) {
 		c["ports"] = g.ports()
 	}

@@ -81,16 +81,20 @@ func mendProxies(m *mending) {
 		stays, goes, list, save = &spec.Containers[classic], spec.InitContainers[native], "initContainers", mine
 		goes.RestartPolicy = nil
 	}
-	if goes.Image == "auto" {
-		goes.Image = ""
-	}
 	below := *stays
 	if list == "initContainers" {
 		// As ever, the template is put over the user's container, and that over it.
 		below = overlaid(goes, *stays)
 	}
+	auto := goes.Image == "auto"
+	if auto {
+		goes.Image = ""
+	}
 	*stays = overlaid(below, goes)
-	stays.Env = finishingLast(stays.Env)
+	if auto && stays.Image == "" {
+		stays.Image = "auto" // no template has an image
+	}
+	stays.Env = m.finishingLast(stays.Env)
 	m.note(nameProxies)
 	if list == "containers" {
 		spec.Containers = slices.Delete(spec.Containers, classic, classic+1)
@@ -108,11 +112,26 @@ func mendProxies(m *mending) {
 		if c.Image == "auto" {
 			c.Image = ""
 		}
-		if m.pod.Annotations == nil {
-			m.pod.Annotations = map[string]string{}
-		}
-		m.pod.Annotations["proxy.istio.io/overrides"] = string(mustJSON(inject.ParsedContainers{Containers: []corev1.Container{*c}}))
+		m.save(*c)
 	}
+}
+
+// save adds a container of the user's to those that the annotation keeps, in
+// the order in which the templates have them.
+func (m *mending) save(c corev1.Container) {
+	var kept inject.ParsedContainers
+	var status struct{ Containers []string }
+	if text, ok := m.pod.Annotations["proxy.istio.io/overrides"]; ok && json.Unmarshal([]byte(text), &kept) != nil {
+		return
+	}
+	if json.Unmarshal([]byte(m.pod.Annotations[statusAnnotation]), &status) != nil {
+		return
+	}
+	kept.Containers = append(kept.Containers, c)
+	slices.SortStableFunc(kept.Containers, func(a, b corev1.Container) int {
+		return slices.Index(status.Containers, a.Name) - slices.Index(status.Containers, b.Name)
+	})
+	m.pod.Annotations["proxy.istio.io/overrides"] = string(mustJSON(kept))
 }
 
 // inClassicOrder puts the init containers of the mesh where they go without a
@@ -201,10 +220,20 @@ func (m *mending) templatesAreNative() bool {
 	return json.Unmarshal([]byte(m.pod.Annotations[statusAnnotation]), &status) == nil && slices.Contains(status.InitContainers, "istio-proxy")
 }
 
-// finishingLast puts the variables that are set when all is merged at the end.
-func finishingLast(env []corev1.EnvVar) []corev1.EnvVar {
+// finishingLast puts the variables that are set when all is merged at the end:
+// those of the request's path, then what metrics and probes were.
+func (m *mending) finishingLast(env []corev1.EnvVar) []corev1.EnvVar {
+	ofPath := proxyEnv(m.s.Path)
 	rank := func(e corev1.EnvVar) int {
-		return slices.Index([]string{"ISTIO_PROMETHEUS_ANNOTATIONS", "ISTIO_KUBE_APP_PROBERS"}, e.Name)
+		switch _, ok := ofPath[e.Name]; {
+		case e.Name == "ISTIO_PROMETHEUS_ANNOTATIONS":
+			return 2
+		case e.Name == "ISTIO_KUBE_APP_PROBERS":
+			return 3
+		case ok:
+			return 1
+		}
+		return 0
 	}
 	env = slices.Clone(env)
 	slices.SortStableFunc(env, func(a, b corev1.EnvVar) int { return rank(a) - rank(b) })

@@ -64,9 +64,10 @@ func smaller(c testCase) func(yield func(testCase) bool) {
 				return
 			}
 		}
+		whole := complete(c.Object)
 		for o := range smallerValues(c.Object) {
 			m, ok := o.(object)
-			if !ok || m["kind"] == nil || m["apiVersion"] == nil {
+			if !ok || m["kind"] == nil || m["apiVersion"] == nil || whole && !complete(m) {
 				continue
 			}
 			d := c
@@ -76,6 +77,35 @@ func smaller(c testCase) func(yield func(testCase) bool) {
 			}
 		}
 	}
+}
+
+// complete tells that the containers of an object have a name and an image, and
+// their ports and variables what makes them one: what is left of a case should
+// be about the injectors.
+func complete(o object) bool {
+	for _, w := range workloadsOf(o) {
+		spec, _ := w.template["spec"].(object)
+		for _, c := range append(items(spec, "containers"), items(spec, "initContainers")...) {
+			if c["name"] == nil || c["image"] == nil {
+				return false
+			}
+			for list, key := range map[string]string{"ports": "containerPort", "env": "name", "volumeMounts": "mountPath"} {
+				for _, e := range items(c, list) {
+					if e[key] == nil {
+						return false
+					}
+				}
+			}
+		}
+		for _, list := range []string{"volumes", "imagePullSecrets"} {
+			for _, e := range items(spec, list) {
+				if e["name"] == nil {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 func smallerRecipes(r recipe) func(yield func(recipe) bool) {
