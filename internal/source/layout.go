@@ -13,7 +13,7 @@ type layout struct {
 	indent  bool // sequences in mappings are indented
 	json    bool
 	pretty  bool   // JSON on several lines
-	unit    string // one level of indentation of JSON
+	unit    string // one level of indentation within brackets
 	colon   string // ':' of JSON with the blanks behind it
 	comma   string // ',' of JSON on one line
 	quote   style  // the quotes that the document uses
@@ -35,6 +35,7 @@ func layoutOf(doc *Document) layout {
 	if s.step > 0 {
 		l.step = min(s.step, 8)
 	}
+	l.unit = "        "[:l.step]
 	l.indent = s.indented > s.level
 	if s.singles > s.doubles {
 		l.quote = single
@@ -155,7 +156,9 @@ type writer struct {
 	text *Text
 	// reuse tells that nodes of the document may be spelled by their bytes.
 	reuse bool
-	dst   []byte
+	// oneLine keeps brackets of YAML on one line.
+	oneLine bool
+	dst     []byte
 }
 
 func (w *writer) pad(col int) {
@@ -419,8 +422,12 @@ func (w *writer) str(s string, inFlow bool, prefer style) {
 	w.dst = append(w.dst, '"')
 }
 
-// flow appends a value in flow style. indent is what lines inside it begin
-// with, for JSON on several lines.
+// flowWidth is how long lines inside the brackets of YAML become before they
+// are broken.
+const flowWidth = 100
+
+// flow appends a value in flow style. indent is what its last line begins with
+// where it takes several.
 func (w *writer) flow(n *Node, indent string) {
 	if n.Len() == 0 {
 		w.scalar(n, 0, style(0), true)
@@ -430,12 +437,30 @@ func (w *writer) flow(n *Node, indent string) {
 		w.dst = append(w.dst, w.src[n.body:n.end]...)
 		return
 	}
+	if w.json || w.oneLine {
+		w.brackets(n, indent, w.json && w.pretty)
+		return
+	}
+	from, col := len(w.dst), len(indent)+len(w.dst)
+	if i := bytes.LastIndexByte(w.dst, '\n'); i >= 0 {
+		col = from - i - 1
+	}
+	w.oneLine = true
+	w.brackets(n, indent, false)
+	w.oneLine = false
+	if col+len(w.dst)-from > flowWidth {
+		w.dst = w.dst[:from]
+		w.brackets(n, indent, true)
+	}
+}
+
+// brackets appends a collection with its entries on lines of their own, or not.
+func (w *writer) brackets(n *Node, indent string, pretty bool) {
 	brackets := "{}"
 	if n.kind == List {
 		brackets = "[]"
 	}
 	inner := indent + w.unit
-	pretty := w.json && w.pretty
 	w.dst = append(w.dst, brackets[0])
 	for i := range n.Len() {
 		switch {

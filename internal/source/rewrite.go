@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Rewrite returns the bytes of a document edited to hold another value. root is
@@ -926,12 +927,49 @@ func (r *rewriter) flowList(o, n *Node) bool {
 }
 
 // flowIndent returns the indentation of the entries of a flow collection that
-// has them on lines of their own.
+// stand on lines of their own.
 func (r *rewriter) flowIndent(o *Node, parts []part) string {
 	if r.manyLines(o, parts) {
 		return indentAt(r.src, int(parts[0].start))
 	}
-	return ""
+	if r.layout.json {
+		return ""
+	}
+	return r.indentWithin(o)
+}
+
+// indentWithin returns the indentation of a line that breaks off inside of a
+// flow collection of YAML: deeper than what the collection's line holds, by one
+// level for each bracket that the line opens.
+func (r *rewriter) indentWithin(o *Node) string {
+	from := r.text.lineStart(int(o.start))
+	col := from
+	for col < int(o.start) && (r.src[col] == ' ' || r.src[col] == '-' && r.src[col+1] == ' ') {
+		col++
+	}
+	level := 1
+	for p := r.parents[o]; p != nil && p.style != block && int(p.start) >= from; p = r.parents[p] {
+		level++
+	}
+	return strings.Repeat(" ", col-from) + strings.Repeat(r.layout.unit, level)
+}
+
+// flowColumn returns the column that an offset has, near enough, after the
+// edits before it.
+func (r *rewriter) flowColumn(at int) int {
+	from := r.text.lineStart(at)
+	col := at - from
+	for i := len(r.edits) - 1; i >= 0 && r.edits[i].start >= from; i-- {
+		e := &r.edits[i]
+		if e.start > at {
+			continue
+		}
+		if j := bytes.LastIndexByte(e.text, '\n'); j >= 0 {
+			return col + len(e.text) - j - 1 - (e.end - from)
+		}
+		col += len(e.text) - (e.end - e.start)
+	}
+	return col
 }
 
 // manyLines reports whether the entries of a flow collection begin on lines of
@@ -966,7 +1004,13 @@ func (r *rewriter) flowParts(o *Node, parts []part, keep []bool, add additions) 
 			behind = i
 		}
 		for _, a := range add[i+1] {
-			text := a.text
+			text, gap := a.text, gap
+			if !many && !r.layout.json {
+				at := int(parts[max(behind, 0)].end)
+				if bytes.IndexByte(text, '\n') >= 0 || r.flowColumn(at)+len(text) > flowWidth {
+					gap = r.layout.newline + r.indentWithin(o)
+				}
+			}
 			if behind < 0 {
 				at := int(parts[first].start)
 				r.edit(at, at, append(append(text, ','), gap...))
@@ -1149,8 +1193,13 @@ func (r *rewriter) replaceFlow(s slot, n *Node, name string) {
 		w.scalar(n, 0, o.style, true)
 	} else {
 		indent := ""
-		if r.layout.pretty {
+		switch holder := r.parents[o]; {
+		case r.layout.pretty:
 			indent = indentAt(r.src, int(o.start))
+		case !r.layout.json && holder != nil && holder.style != block:
+			indent = r.indentWithin(holder)
+		case !r.layout.json:
+			indent = r.indentWithin(o)
 		}
 		w.flow(n, indent)
 	}

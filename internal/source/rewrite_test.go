@@ -269,6 +269,8 @@ func grow(r *rand.Rand, n *Node) *Node {
 		}
 		if r.IntN(3) == 0 {
 			fields = append(fields, F("added", randomNode(r, 2)))
+		} else if r.IntN(8) == 0 {
+			fields = append(fields, F("added", wide(r)))
 		}
 		return n.WithFields(fields...)
 	case n.Kind() == List && n.Len() > 0:
@@ -281,10 +283,77 @@ func grow(r *rand.Rand, n *Node) *Node {
 		}
 		if r.IntN(3) == 0 {
 			items = append(items, NewMap(F("added", randomNode(r, 1))))
+		} else if r.IntN(8) == 0 {
+			items = append(items, NewMap(F("added", wide(r))))
 		}
 		return n.WithItems(items...)
 	}
 	return n
+}
+
+// wide returns a value that no line holds.
+func wide(r *rand.Rand) *Node {
+	n := NewMap()
+	for i := range 2 + r.IntN(3) {
+		n = n.With(strings.Repeat(string(rune('a'+i)), 20), NewList(str(strings.Repeat("x", 30)), NewMap(F("k", str(strings.Repeat("y", 30*r.IntN(4)))))))
+	}
+	return n
+}
+
+// Lines within brackets are broken before they become too long, and what is
+// taken away later takes its lines along.
+func TestFlowLinesBreak(t *testing.T) {
+	long := func(c string) *Node { return str(strings.Repeat(c, 45)) }
+	proxy := NewMap(F("name", str("proxy")), F("args", NewList(long("a"), long("b"))))
+	for _, test := range []struct{ before, after string }{
+		{
+			"spec:\n  pod: {list: [{name: x}]} # c\nb: c\n",
+			"spec:\n  pod: {list: [{name: x},\n      {\n        name: proxy,\n        args: [\n          " + strings.Repeat("a", 45) + ",\n          " +
+				strings.Repeat("b", 45) + "\n        ]\n      }]} # c\nb: c\n",
+		},
+		{ // deeper than the key, which stands behind the sign of an item
+			"spec:\n  pod:\n    list:\n    - name: x\n      more: [{y: z}]\n",
+			"spec:\n  pod:\n    list:\n    - name: x\n      more: [{y: z},\n        {\n          name: proxy,\n          args: [\n            " + strings.Repeat("a", 45) + ",\n            " +
+				strings.Repeat("b", 45) + "\n          ]\n        }]\n",
+		},
+		{
+			"spec:\r\n- {a: b}\r\n",
+			"spec:\r\n- {a: b,\r\n    c: {\r\n      name: proxy,\r\n      args: [\r\n        " + strings.Repeat("a", 45) + ",\r\n        " + strings.Repeat("b", 45) + "\r\n      ]\r\n    }}\r\n",
+		},
+		{ // JSON has the lines that it had
+			`{"spec": [{"a": "b"}]}`,
+			`{"spec": [{"a": "b", "c": {"name": "proxy", "args": ["` + strings.Repeat("a", 45) + `", "` + strings.Repeat("b", 45) + `"]}}]}`,
+		},
+	} {
+		doc, err := Parse(NewText("f", []byte(test.before)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := []any{"spec", "pod", "list", 1}
+		change := insert(proxy, path...)
+		switch {
+		case strings.Contains(test.before, "more"):
+			path = []any{"spec", "pod", "list", 0, "more", 1}
+			change = insert(proxy, path...)
+		case !strings.Contains(test.before, "pod"):
+			path = []any{"spec", 0, "c"}
+			change = put(proxy, path...)
+		}
+		got, err := Rewrite(doc, change(t, doc.Root))
+		if err != nil || string(got) != test.after {
+			t.Errorf("%q: got\n%s(%v)\n%q", test.before, got, err, got)
+			continue
+		}
+		if draft := NewDraft(doc, change(t, doc.Root)); doc.Format == YAML && (draft == nil || string(draft.Data) != test.after) {
+			t.Errorf("%q: the draft is %+v", test.before, draft)
+		}
+		if doc, err = Parse(NewText("f", got)); err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Rewrite(doc, remove(path...)(t, doc.Root)); err != nil || string(back) != test.before {
+			t.Errorf("%q comes back as %q, %v", test.before, back, err)
+		}
+	}
 }
 
 func shrink(n *Node) *Node {
