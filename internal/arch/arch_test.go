@@ -20,8 +20,8 @@ const module = "github.com/ingraft/ingraft/"
 var layers = [][]string{
 	{"internal/source", "internal/diag", "internal/release"},
 	{"internal/kube", "internal/annot", "internal/config", "internal/tmpl"},
-	{"internal/inject", "internal/chart", "internal/undo"},
-	{"internal/metrics", "internal/cluster"},
+	{"internal/inject", "internal/admit", "internal/chart", "internal/undo"},
+	{"internal/metrics", "internal/certs", "internal/cluster"},
 	{"internal/webhook"},
 	{"internal/cli"},
 	{"cmd/ingraft"},

@@ -1,43 +1,12 @@
 package inject_test
 
 import (
-	"bytes"
-	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/ingraft/ingraft/internal/inject"
 )
-
-// docs/precedence.md is printed from the list of rules.
-func TestPrecedenceDocIsFresh(t *testing.T) {
-	const path = "../../docs/precedence.md"
-	var b bytes.Buffer
-	b.WriteString("# Who is injected\n\nThe first rule that decides ends the decision. This table is printed from the rules\nthemselves (`go test ./internal/inject -run TestPrecedenceDocIsFresh -update`).\n\n")
-	b.WriteString("| | rule | what it does | asked |\n|---|---|---|---|\n")
-	for i, r := range inject.Newest().Precedence() {
-		asked := "always"
-		if r.AdmissionOnly {
-			asked = "at admission"
-		} else if r.CommandLineOnly {
-			asked = "on the command line"
-		}
-		fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", i+1, r.Name, r.Effect, asked)
-	}
-	if *update {
-		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, b.Bytes()) {
-		t.Errorf("%s is not what the rules say (%v); write it with -update", path, err)
-	}
-}
 
 // Every test that docs/differences.md names exists.
 func TestDifferencesNameTests(t *testing.T) {
