@@ -26,7 +26,7 @@ import (
 func (a *app) injectorCommand() *cobra.Command {
 	injector := &cobra.Command{
 		Use:   "injector",
-		Short: "Look at the injector's configuration",
+		Short: "Serve the injection webhook, and look at its configuration",
 		Example: `  # What is the injector of the cluster configured with?
   ` + a.name + ` injector config show`,
 		RunE: needsSubcommand,
@@ -39,7 +39,7 @@ func (a *app) injectorCommand() *cobra.Command {
 		RunE: needsSubcommand,
 	}
 	c.AddCommand(a.configShowCommand(), a.configLintCommand(), a.configDiffCommand())
-	injector.AddCommand(c)
+	injector.AddCommand(c, a.injectorServeCommand())
 	return injector
 }
 

@@ -1,0 +1,400 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/ingraft/ingraft/internal/certs"
+	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/inject"
+	"github.com/ingraft/ingraft/internal/metrics"
+	"github.com/ingraft/ingraft/internal/source"
+	"github.com/ingraft/ingraft/internal/webhook"
+)
+
+// serve is one run of the command injector serve.
+type serve struct {
+	*kubeInject
+	listen, monitoring string
+	certFile, keyFile  string
+	caFile             string
+	names              []string
+	onError, cacheSize string
+	drain              time.Duration
+	pprof              bool
+
+	cacheBytes int64
+	log        *slog.Logger
+	registry   metrics.Registry
+	handler    *webhook.Handler
+	reloader   *webhook.Reloader
+	// serving is the certificate to serve with.
+	serving      atomic.Pointer[tls.Certificate]
+	certificates *metrics.Counters
+}
+
+// drainTime is how long an injector that ends goes on serving: what a
+// cluster needs to tell everybody that a pod is gone.
+const drainTime = 10 * time.Second
+
+// graceTime bounds the wait for answers under way: an API server waits for 30
+// seconds at most.
+const graceTime = 30 * time.Second
+
+// lookInterval is how often files are looked at: what changes is applied within
+// two seconds.
+const lookInterval = time.Second
+
+func (a *app) injectorServeCommand() *cobra.Command {
+	s := &serve{kubeInject: &kubeInject{app: a, warnings: "on"}}
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the admission webhook that injects the sidecar into new pods",
+		Long: `serve answers the reviews of an API server, as kube-inject answers for files: with
+the same engine, and so with the same pod.
+
+The configuration comes from files, which are watched; else from the built-in
+defaults. A configuration that is broken is refused, and the one before stays.
+The certificate comes from files, which are watched too; else ingraft makes an
+authority of its own, whose certificates --ca-file gets.
+
+/inject and below take reviews; /healthz, /readyz and /metrics are on the
+monitoring port. The log is JSON, on standard error, one line an admission.`,
+		Example: `  # Serve with the certificate of cert-manager and the control plane's mounted ConfigMaps
+  ` + a.name + ` injector serve --tls-cert-file tls.crt --tls-key-file tls.key \
+    --injectConfigFile /etc/istio/inject/config --valuesFile /etc/istio/inject/values --meshConfigFile /etc/istio/config/mesh
+
+  # Try it on this machine
+  ` + a.name + ` injector serve --listen 127.0.0.1:15017 --ca-file ca.crt`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := s.check(); err != nil {
+				return err
+			}
+			return s.run(c.Context())
+		},
+	}
+	s.registerConfig(c)
+	for _, name := range []string{"injectConfigMapName", "meshConfigMapName"} {
+		_ = c.Flags().MarkHidden(name)
+	}
+	f := c.Flags()
+	f.StringVar(&s.listen, "listen", ":15017", "address of the webhook")
+	f.StringVar(&s.monitoring, "monitoring-listen", ":15014", "address of health and metrics; empty for none")
+	f.StringVar(&s.certFile, "tls-cert-file", "", "file with the certificate to serve with, PEM")
+	f.StringVar(&s.keyFile, "tls-key-file", "", "file with its key, PEM")
+	f.StringVar(&s.caFile, "ca-file", "", "file to write the certificates of ingraft's own authority to, PEM")
+	f.StringSliceVar(&s.names, "dns-name", nil, "name or IP address for ingraft's own certificate, beside localhost (repeatable)")
+	f.StringVar(&s.onError, "on-error", "deny", "what becomes of a pod that cannot be injected into: deny, or allow: it is made as it is, with a warning")
+	f.StringVar(&s.cacheSize, "cache-size", "32Mi", "memory for answers to replicas, 0 for none")
+	f.DurationVar(&s.drain, "drain", drainTime, "how long to go on serving once told to end")
+	f.BoolVar(&s.pprof, "pprof", false, "serve profiles on the monitoring port, at /debug/pprof/")
+	f.StringVar(&s.nativeSidecars, "native-sidecars", "auto", "make the sidecar a native one: true, false, or auto: as ENABLE_NATIVE_SIDECARS or --kube-version say; else false")
+	f.StringVar(&s.kubeVersion, "kube-version", "", "version of Kubernetes that the pods will run on, for example 1.33")
+	return c
+}
+
+func (s *serve) check() error {
+	if err := s.checkGeneration(); err != nil {
+		return err
+	}
+	switch s.nativeSidecars {
+	case "auto", "true", "false":
+	default:
+		return usagef("--native-sidecars %q is not auto, true or false", s.nativeSidecars)
+	}
+	if _, err := parseKubeVersion(s.kubeVersion); err != nil {
+		return err
+	}
+	if s.onError != "deny" && s.onError != "allow" {
+		return usagef("--on-error %q is not deny or allow", s.onError)
+	}
+	size, err := resource.ParseQuantity(s.cacheSize)
+	if err != nil || size.Sign() < 0 {
+		return usagef("--cache-size %q is no amount of memory", s.cacheSize).hinted("Write for example 32Mi.")
+	}
+	s.cacheBytes = size.Value()
+	if (s.certFile == "") != (s.keyFile == "") {
+		return usagef("--tls-cert-file and --tls-key-file go together")
+	}
+	if s.certFile != "" && (s.caFile != "" || len(s.names) > 0) {
+		return usagef("--ca-file and --dns-name are about a certificate of ingraft's own, but --tls-cert-file gives another")
+	}
+	if s.drain < 0 {
+		return usagef("--drain is negative")
+	}
+	return nil
+}
+
+func (s *serve) run(ctx context.Context) error {
+	s.log = s.logger()
+	s.handler = webhook.New(webhook.Options{
+		Log: s.log, Metrics: webhook.NewMetrics(&s.registry), AllowOnError: s.onError == "allow",
+		CacheBytes: int(s.cacheBytes), Now: s.Now,
+	})
+	s.reloader = &webhook.Reloader{Load: s.load, Handler: s.handler, Log: s.log, Now: s.Now}
+	s.registerMetrics()
+	files := webhook.NewFiles(s.paths(s.injectConfigFile, s.meshConfigFile, s.valuesFile)...)
+	if err := s.reloader.Reload(ctx); err != nil {
+		return fmt.Errorf("loading the configuration: %w", err)
+	}
+	hook, err := net.Listen("tcp", s.listen)
+	if err != nil {
+		return fmt.Errorf("listening on --listen %s: %w", s.listen, err)
+	}
+	defer hook.Close()
+	keep, err := s.certificate(hook.Addr())
+	if err != nil {
+		return err
+	}
+	server := &webhook.Server{
+		Hook: s.handler, Webhook: hook, Metrics: &s.registry, Pprof: s.pprof, Log: s.log, Drain: s.drain, Grace: graceTime,
+		Certificate: func() (*tls.Certificate, error) { return s.serving.Load(), nil },
+		Ready: func() error {
+			if !s.handler.Installed() {
+				return errors.New("there is no configuration yet")
+			}
+			if s.Now().After(s.serving.Load().Leaf.NotAfter) {
+				return errors.New("its certificate has expired")
+			}
+			return nil
+		},
+	}
+	started := []any{"webhook", hook.Addr().String()}
+	if s.monitoring != "" {
+		if server.Monitoring, err = net.Listen("tcp", s.monitoring); err != nil {
+			return fmt.Errorf("listening on --monitoring-listen %s: %w", s.monitoring, err)
+		}
+		defer server.Monitoring.Close()
+		started = append(started, "monitoring", server.Monitoring.Addr().String())
+	}
+	s.log.Info("serving", started...)
+
+	watching, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.watch(watching, files, keep)
+	}()
+	err = server.Run(ctx)
+	stop()
+	<-ended
+	s.log.Info("ended")
+	return err
+}
+
+// paths returns files as they are found from the folder that the command runs
+// in, empty ones left out.
+func (s *serve) paths(files ...string) []string {
+	var out []string
+	for _, f := range files {
+		if f != "" {
+			out = append(out, s.path(f))
+		}
+	}
+	return out
+}
+
+// watch looks after files and certificates until the context ends.
+func (s *serve) watch(ctx context.Context, files *webhook.Files, keep func()) {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if files.Changed() {
+			_ = s.reloader.Reload(ctx) // it has told
+		}
+		keep()
+	}
+}
+
+func (s *serve) registerMetrics() {
+	s.reloader.Register(&s.registry)
+	s.certificates = s.registry.Counters("ingraft_certificate_reloads_total", "Serving certificates that were made or loaded, by result (applied, refused).", "result")
+	s.registry.Gauge("ingraft_certificate_expiry_timestamp_seconds", "When the serving certificate ends, in seconds since 1970.", func() (float64, bool) {
+		c := s.serving.Load()
+		if c == nil {
+			return 0, false
+		}
+		return float64(c.Leaf.NotAfter.Unix()), true
+	})
+	s.registry.Gauge("ingraft_replica_cache_bytes", "Memory that the cache of replicas takes, in bytes.", func() (float64, bool) {
+		size, _ := s.handler.CacheUsed()
+		return float64(size), true
+	})
+	s.registry.Gauge("ingraft_replica_cache_entries", "Answers in the cache of replicas.", func() (float64, bool) {
+		_, entries := s.handler.CacheUsed()
+		return float64(entries), true
+	})
+	started := float64(s.Now().Unix())
+	s.registry.Gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", func() (float64, bool) { return started, true })
+}
+
+// logger returns a logger that writes JSON, at the level that the flags say.
+func (s *serve) logger() *slog.Logger {
+	level := slog.LevelInfo
+	for entry := range strings.SplitSeq(s.globals.logging.level, ",") {
+		if scope, name := splitScope(entry); scope == "default" || scope == "all" {
+			switch name {
+			case "debug":
+				level = slog.LevelDebug
+			case "warn":
+				level = slog.LevelWarn
+			case "error", "fatal":
+				level = slog.LevelError
+			case "none":
+				level = slog.LevelError + 1
+			}
+		}
+	}
+	return slog.New(slog.NewJSONHandler(s.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// load gets the configuration, from files or the built-in one, and compiles it.
+func (s *serve) load(context.Context) (*webhook.Installation, error) {
+	var p *pieces
+	var err error
+	if s.injectConfigFile != "" {
+		p, err = s.ownFiles(s.injectConfigFile, s.meshConfigFile, s.valuesFile)
+	} else {
+		p = &pieces{}
+		if err = s.ownPieces(p); err == nil {
+			err = s.fromBuiltin(p)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	set, list := s.kubeInject.load(p)
+	if set == nil {
+		return nil, mistakes(list)
+	}
+	engine, found := inject.Compile(set.Injection, set.Mesh, set.Values, inject.Options{Release: set.Detected.Release, Eager: true})
+	if engine == nil {
+		return nil, mistakes(found)
+	}
+	for _, d := range append(list, found...) {
+		s.log.Warn("the configuration", "finding", d.Error(), "fix", d.Fix)
+	}
+	native, _ := s.nativeWithoutNodes()
+	return &webhook.Installation{
+		Engine: engine, Revision: s.revision, Getenv: s.engineEnv,
+		Native: func(*source.Node) bool { return native },
+	}, nil
+}
+
+// ownPieces reads mesh configuration and values from files where these are
+// given without an injection configuration.
+func (s *serve) ownPieces(p *pieces) error {
+	for _, f := range []struct {
+		name string
+		to   *piece
+	}{{s.meshConfigFile, &p.mesh}, {s.valuesFile, &p.values}} {
+		if f.name == "" {
+			continue
+		}
+		data, err := os.ReadFile(s.path(f.name))
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", f.name, because(err))
+		}
+		*f.to = piece{source.NewText(f.name, data), "file " + f.name, fromFile}
+	}
+	return nil
+}
+
+// mistakes is an error that tells all errors of a list.
+func mistakes(list diag.List) error {
+	var all []error
+	for _, d := range list {
+		if d.Severity == diag.Error {
+			all = append(all, d)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// certificate gets the certificate to serve with, and returns what is to be
+// called from time to time to keep it fresh.
+func (s *serve) certificate(addr net.Addr) (keep func(), err error) {
+	if s.certFile != "" {
+		return s.certificateOfFiles()
+	}
+	names := append([]string{"localhost"}, s.names...)
+	ips := []string{"127.0.0.1", "::1"}
+	if tcp, ok := addr.(*net.TCPAddr); ok && !tcp.IP.IsUnspecified() && !slices.Contains(ips, tcp.IP.String()) {
+		ips = append(ips, tcp.IP.String())
+	}
+	names = append(names, ips...)
+	var state *certs.State
+	renew := func() error {
+		next, err := certs.DefaultPolicy.Next(state, names, s.Now())
+		if err != nil || next == state {
+			return err
+		}
+		if s.caFile != "" {
+			if err := (&target{path: s.path(s.caFile)}).replace(bytes.NewReader(next.Bundle())); err != nil {
+				return fmt.Errorf("writing --ca-file %s: %w", s.caFile, because(err))
+			}
+		}
+		state = next
+		s.serve(state.Serving())
+		return nil
+	}
+	if err := renew(); err != nil {
+		return nil, err
+	}
+	return func() {
+		if err := renew(); err != nil {
+			s.certificates.With("refused").Add(1)
+			s.log.Error("the certificate is not renewed", "error", err.Error())
+		}
+	}, nil
+}
+
+// serve makes a certificate the one that is served with.
+func (s *serve) serve(c *tls.Certificate) {
+	s.serving.Store(c)
+	s.certificates.With("applied").Add(1)
+	s.log.Info("serving with a new certificate", "expires", c.Leaf.NotAfter, "names", c.Leaf.DNSNames)
+}
+
+func (s *serve) certificateOfFiles() (keep func(), err error) {
+	files := webhook.NewFiles(s.path(s.certFile), s.path(s.keyFile))
+	read := func() error {
+		c, err := tls.LoadX509KeyPair(s.path(s.certFile), s.path(s.keyFile))
+		if err != nil {
+			return fmt.Errorf("reading --tls-cert-file %s and --tls-key-file %s: %w", s.certFile, s.keyFile, because(err))
+		}
+		s.serve(&c)
+		return nil
+	}
+	if err := read(); err != nil {
+		return nil, err
+	}
+	return func() {
+		if !files.Changed() {
+			return
+		}
+		if err := read(); err != nil {
+			s.certificates.With("refused").Add(1)
+			s.log.Error("the certificate is refused; the one before stays", "error", err.Error())
+		}
+	}, nil
+}
