@@ -37,11 +37,15 @@ const (
 	inBlock                 // within a line of |
 	inPlain                 // behind other characters of a scalar without quotes
 	startsPlain             // at the start of one
+	quantity                // all of a scalar in quotes that Kubernetes reads as a quantity
 )
 
 // allows reports whether a value keeps to a rule. Values that do not are no
 // mistake: they take the slow path. Everything here is on the safe side.
 func (r rule) allows(s string) bool {
+	if r == quantity {
+		return isQuantity(s)
+	}
 	if r >= inBlock && s == "" {
 		return false
 	}
@@ -68,6 +72,32 @@ func (r rule) allows(s string) bool {
 		return isWord(s)
 	}
 	return true
+}
+
+// isQuantity reports whether a text is a quantity of the usual spellings: up to
+// nine digits, up to three behind a point, and a suffix.
+func isQuantity(s string) bool {
+	digits := func(most int) bool {
+		n := 0
+		for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+			n++
+		}
+		s = s[n:]
+		return 0 < n && n <= most
+	}
+	if !digits(9) {
+		return false
+	}
+	if rest, ok := strings.CutPrefix(s, "."); ok {
+		if s = rest; !digits(3) {
+			return false
+		}
+	}
+	switch s {
+	case "", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti":
+		return true
+	}
+	return false
 }
 
 // isWord reports whether a scalar without quotes that consists of the
@@ -146,7 +176,7 @@ func (m *molder) locate(h hole, root *source.Node) bool {
 		}
 		n, typ = next, nextType
 	}
-	if n.Kind() != source.String || typ != kube.TypeString {
+	if n.Kind() != source.String || typ != kube.TypeString && typ != kube.TypeQuantity {
 		return false // of another type, which not every string can be
 	}
 	raw := n.Raw()
@@ -185,6 +215,12 @@ func (m *molder) locate(h hole, root *source.Node) bool {
 	}
 	if r == inPlain && from == 0 {
 		r = startsPlain
+	}
+	if typ == kube.TypeQuantity {
+		if r >= inBlock || len(text) != len(n.Str()) {
+			return false
+		}
+		r = quantity
 	}
 	if r == inPlain && !isPlainStart(n.Str()[:from]) || !r.allows(text) {
 		return false

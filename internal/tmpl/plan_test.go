@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
@@ -416,4 +417,39 @@ func TestPlansOfFormerReleases(t *testing.T) {
 			t.Errorf("%s: the template changed the values", tt.text)
 		}
 	}
+}
+
+// TestPlansOfQuantities: resources that pods ask for the proxy do not need a
+// plan each, and what is no quantity is never planned.
+func TestPlansOfQuantities(t *testing.T) {
+	tm := parseTemplate(t, `spec:
+  containers:
+  - name: istio-proxy
+    resources:
+      requests:
+        cpu: "{{ index .ObjectMeta.Annotations "sidecar.istio.io/proxyCPU" }}"
+        memory: '{{ index .ObjectMeta.Annotations "sidecar.istio.io/proxyMemory" }}'
+`)
+	data := testData(t, nil, Needs{})
+	var inputs []*Input
+	for i, q := range []string{"1", "100m", "1.5", "2", "0", "128Mi", "1e3", "-1", "", ".5", "5.", "1.2345", "many", "1 Gi", "1Gi", "0x10", "12345678901234567890", "5M", "5MB"} {
+		for k, memory := range []string{"1Gi", "64Mi"} {
+			inputs = append(inputs, &Input{Data: data, Env: testEnv, Pod: node(t, fmt.Sprintf(
+				"metadata: {name: p%d-%d, annotations: {sidecar.istio.io/proxyCPU: %q, sidecar.istio.io/proxyMemory: %q}}\nspec: {containers: [{name: a}]}", i, k, q, memory))})
+		}
+	}
+	if served, planned := checkPlans(t, tm, data, inputs); planned < 16 {
+		t.Errorf("%d of %d pods served, %d by plans made before", served, len(inputs), planned)
+	}
+}
+
+func FuzzIsQuantity(f *testing.F) {
+	for _, s := range []string{"1", "100m", "1.5Gi", "", ".", "1.", "1Ki", "12345678901", "1e3", "1 "} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if _, err := resource.ParseQuantity(s); err != nil && isQuantity(s) {
+			t.Errorf("%q: %v", s, err)
+		}
+	})
 }
