@@ -234,7 +234,6 @@ func formerOf(in *injection) *tmpl.Former {
 	r := in.request
 	f := &tmpl.Former{Config: in.engine.mesh.Former}
 	f.DeploymentMeta = metav1.ObjectMeta{
-		Name: r.Owner.Name, Namespace: r.Owner.Namespace,
 		Labels: textMap(r.OwnerMeta.Get("labels")), Annotations: textMap(r.OwnerMeta.Get("annotations")),
 	}
 	return f

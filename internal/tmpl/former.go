@@ -10,7 +10,8 @@ import (
 // Former is what templates of older releases see besides the Data.
 type Former struct {
 	// DeploymentMeta is the metadata of the workload. Only its name and
-	// namespace are there since 1.22.
+	// namespace are there since 1.22, and they are those of the Data, whatever
+	// they are here.
 	DeploymentMeta metav1.ObjectMeta
 	// EstimatedConcurrency is the number of worker threads of the proxy (1.10 to
 	// 1.17).
@@ -23,10 +24,12 @@ type Former struct {
 func (d *Data) SetFormer(f *Former) { d.former = f }
 
 func (d *Data) formerOrNone() *Former {
-	if d.former == nil {
-		return &Former{DeploymentMeta: metav1.ObjectMeta{Name: d.DeploymentMeta.Name, Namespace: d.DeploymentMeta.Namespace}}
+	f := Former{}
+	if d.former != nil {
+		f = *d.former
 	}
-	return d.former
+	f.DeploymentMeta.Name, f.DeploymentMeta.Namespace = d.DeploymentMeta.Name, d.DeploymentMeta.Namespace
+	return &f
 }
 
 func (d *Data) formerConfig() config.Former {

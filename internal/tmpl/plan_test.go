@@ -395,6 +395,7 @@ func TestPlansOfFormerReleases(t *testing.T) {
 		want    int // least number of pods of 60 served without rendering
 	}{
 		{release.V(1, 8), `a: "{{ render .Values.plain }}"` + "\n    l: |\n      {{ toJSON .ObjectMeta.Labels }}\n", 40},
+		{release.V(1, 8), `a: "{{ join "-" (list .DeploymentMeta.Name "x" .ObjectMeta.Name) }}"` + "\n    l: |\n      {{ toJSON .ObjectMeta.Labels | indent 6 }}\n", 40},
 		{release.V(1, 8), `a: "{{ render .Values.action }}"` + "\n", 0},
 		{release.V(1, 8), `a: "{{ render .Values.changing }}{{ .Values.plain }}"` + "\n", 0},
 		{release.V(1, 1), `a: "[[ applicationPorts .Spec.Containers ]][[ valueOrDefault .DeploymentMeta.Name "x" ]]"` + "\n    l: |\n      [[ toJson .ObjectMeta.Labels ]]\n", 40},

@@ -206,6 +206,20 @@ func (t *tracer) print(v val, start, end int) {
 	case v.t == nil:
 	case v.t.op == termCall && v.t.fn.name == "quote" && len(v.t.args) == 1 && v.t.args[0].t != nil:
 		t.holes = append(t.holes, hole{start + 1, end - 1, v.t.args[0].t, true})
+	case v.t.op == termConcat:
+		if whole, ok := t.cursor.text(v.t); !ok || len(whole) != end-start {
+			giveUp("a text that is not the sum of its parts")
+		}
+		for _, part := range v.t.args {
+			text, ok := t.cursor.argument(part)
+			if !ok {
+				giveUp("no text of a part")
+			}
+			if part.t != nil {
+				t.holes = append(t.holes, hole{start, start + len(text), part.t, false})
+			}
+			start += len(text)
+		}
 	case v.t.isText():
 		t.holes = append(t.holes, hole{start, end, v.t, false})
 	default:
@@ -357,6 +371,10 @@ func (t *tracer) known(fn *funcRef, args []val, got reflect.Value) (val, bool) {
 	case "structToJSON":
 		if first.t.op == termPlace {
 			return val{got, &term{op: termJSON, place: first.t.place, typ: first.t.typ}}, true
+		}
+	case "indent":
+		if len(args) == 2 && args[0].t == nil && args[1].t != nil && args[1].t.op == termJSON && got.String() == args[1].v.String() {
+			return val{got, args[1].t}, true // the first line stays where it is, and JSON has one
 		}
 	case "toJSON", "toJson":
 		if _, own := fn.fn.(func(map[string]string) string); own && first.t.op == termPlace && first.t.typ == textMapType {
