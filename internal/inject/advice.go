@@ -222,7 +222,7 @@ func adviseResources(in *injection, pod *source.Node) diag.List {
 // refuse (I-37: templates of older releases cut a name in the wrong place).
 func adviseLabels(in *injection, pod *source.Node) diag.List {
 	var list diag.List
-	before := in.request.Pod.Get("metadata", "labels")
+	before := in.request.Pod.Get("metadata", "labels").Finder()
 	for _, f := range pod.Get("metadata", "labels").Fields() {
 		if before.Get(f.Key) == f.Value || isLabelValue(f.Value.Scalar()) {
 			continue

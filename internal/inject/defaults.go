@@ -69,10 +69,7 @@ func withDefault(n, value *source.Node, path ...string) *source.Node {
 }
 
 func withItemDefaults(n *source.Node, list string, each func(*source.Node) *source.Node) *source.Node {
-	items := n.Get(list).Items()
-	for i, item := range items {
-		items = replaced(items, i, each(item))
-	}
+	items := mapped(n.Get(list).Items(), each)
 	if same(items, n.Get(list).Items()) {
 		return n
 	}

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"sort"
 	"strconv"
 	"strings"
 
@@ -94,22 +95,17 @@ func sameScalar(a, b *source.Node) bool {
 }
 
 func (w *patchWriter) diffMap(old, now *source.Node) {
+	inNow, inOld := now.Finder(), old.Finder()
 	for _, f := range old.Fields() {
-		if _, ok := now.Field(f.Key); !ok {
+		if inNow.Index(f.Key) < 0 {
 			n := w.enter(f.Key)
 			w.op("remove", nil)
 			w.leave(n)
 		}
 	}
-	before := old.Fields()
-	for i, f := range now.Fields() {
-		var was *source.Node
-		ok := i < len(before) && before[i].Key == f.Key
-		if ok {
-			was = before[i].Value
-		} else if g, found := old.Field(f.Key); found {
-			was, ok = g.Value, true
-		}
+	for _, f := range now.Fields() {
+		g, ok := inOld.Field(f.Key)
+		was := g.Value
 		if ok && was == f.Value {
 			continue
 		}
@@ -178,6 +174,27 @@ func matchItems(old, items []*source.Node) []int {
 	for j := range from {
 		from[j] = -1
 	}
+	if len(old) > fewItems {
+		match(old, items, from, taken)
+	} else {
+		matchFew(old, items, from, taken)
+	}
+	last := -1
+	for _, i := range from {
+		if i >= 0 && i < last {
+			keepRising(from)
+			break
+		}
+		last = max(last, i)
+	}
+	return from
+}
+
+// fewItems is up to how many items trying all is quick enough.
+const fewItems = 16
+
+// matchFew matches the items of short lists.
+func matchFew(old, items []*source.Node, from []int, taken []bool) {
 	for _, is := range [...]func(a, b *source.Node) bool{sameNode, sameItem} {
 		next := 0 // items seldom move: look on from behind the one found last
 		for j := range items {
@@ -194,16 +211,88 @@ func matchItems(old, items []*source.Node) []int {
 			}
 		}
 	}
-	last := -1
-	for _, i := range from {
-		if i >= 0 && i < last {
-			keepRising(from)
-			break
-		}
-		last = max(last, i)
-	}
-	return from
 }
+
+// match matches the items of long lists, by what tells them apart.
+func match(old, items []*source.Node, from []int, taken []bool) {
+	nodes := make(map[*source.Node]int, len(old))
+	names := make(map[itemName][]int, len(old))
+	for i, item := range old {
+		nodes[item] = i
+		if name, ok := oldName(item); ok {
+			names[name] = append(names[name], i)
+		}
+	}
+	for j, item := range items {
+		if i, ok := nodes[item]; ok && !taken[i] {
+			from[j], taken[i] = i, true
+		}
+	}
+	next := 0
+	for j, item := range items {
+		if from[j] < 0 {
+			from[j] = untaken(names, old, item, taken, next)
+		}
+		if from[j] >= 0 {
+			taken[from[j]], next = true, from[j]+1
+		}
+	}
+}
+
+// untaken returns an old item that another one is a version of, -1 for none:
+// that at next, if it is one, else the first.
+func untaken(names map[itemName][]int, old []*source.Node, item *source.Node, taken []bool, next int) int {
+	if next < len(old) && !taken[next] && sameItem(old[next], item) {
+		return next
+	}
+	first := -1
+	try := func(name itemName) {
+		left := names[name]
+		for len(left) > 0 && taken[left[0]] {
+			left = left[1:] // what is taken stays so
+		}
+		if names[name] = left; len(left) > 0 && (first < 0 || left[0] < first) {
+			first = left[0]
+		}
+	}
+	if item.Kind() != source.Map {
+		try(itemName{"", item.Kind(), item.Scalar()})
+		return first
+	}
+	for _, key := range itemKeys {
+		if k := item.Get(key); k != nil {
+			try(itemName{key, k.Kind(), k.Scalar()})
+		}
+	}
+	return first
+}
+
+// itemName is what tells an item of a list apart: a scalar, at a key or by itself.
+type itemName struct {
+	key   string
+	kind  source.Kind
+	value string
+}
+
+// oldName returns the name by which sameItem knows the first of two items, if
+// it has one.
+func oldName(item *source.Node) (itemName, bool) {
+	switch item.Kind() {
+	case source.List:
+		return itemName{}, false
+	case source.Map:
+		for _, key := range itemKeys {
+			if k := item.Get(key); k != nil {
+				return itemName{key, k.Kind(), k.Scalar()}, k.Kind() != source.Map && k.Kind() != source.List
+			}
+		}
+		return itemName{}, false
+	}
+	return itemName{"", item.Kind(), item.Scalar()}, true
+}
+
+// itemKeys are the fields that tell the items of a pod's lists apart.
+var itemKeys = [...]string{"mountPath", "containerPort", "name"}
 
 func sameNode(a, b *source.Node) bool { return a == b }
 
@@ -213,7 +302,7 @@ func sameItem(a, b *source.Node) bool {
 	if a.Kind() != source.Map || b.Kind() != source.Map {
 		return sameScalar(a, b)
 	}
-	for _, key := range [...]string{"mountPath", "containerPort", "name"} {
+	for _, key := range itemKeys {
 		if k := a.Get(key); k != nil {
 			return sameScalar(k, b.Get(key))
 		}
@@ -223,27 +312,28 @@ func sameItem(a, b *source.Node) bool {
 
 // keepRising sets to -1 all but a longest rising run of the indexes.
 func keepRising(from []int) {
-	best := make([]int, len(from)) // length of the longest run that ends here
+	var ends []int // of the runs of each length that end lowest: where they end
 	prev := make([]int, len(from))
-	end := -1
-	for j := range from {
-		prev[j] = -1
-		if from[j] < 0 {
+	for j, i := range from {
+		if i < 0 {
 			continue
 		}
-		best[j] = 1
-		for i := range j {
-			if from[i] >= 0 && from[i] < from[j] && best[i] >= best[j] {
-				best[j], prev[j] = best[i]+1, i
-			}
+		n := sort.Search(len(ends), func(k int) bool { return from[ends[k]] >= i })
+		prev[j] = -1
+		if n > 0 {
+			prev[j] = ends[n-1]
 		}
-		if end < 0 || best[j] > best[end] {
-			end = j
+		if n == len(ends) {
+			ends = append(ends, j)
+		} else {
+			ends[n] = j
 		}
 	}
 	keep := make([]bool, len(from))
-	for ; end >= 0; end = prev[end] {
-		keep[end] = true
+	if len(ends) > 0 {
+		for j := ends[len(ends)-1]; j >= 0; j = prev[j] {
+			keep[j] = true
+		}
 	}
 	for j := range from {
 		if !keep[j] {

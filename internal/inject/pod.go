@@ -163,6 +163,25 @@ func replaced(items []*source.Node, i int, item *source.Node) []*source.Node {
 	return append(append(append(make([]*source.Node, 0, len(items)), items[:i]...), item), items[i+1:]...)
 }
 
+// mapped returns items with each one replaced by what f makes of it; items
+// itself where none changes.
+func mapped(items []*source.Node, f func(*source.Node) *source.Node) []*source.Node {
+	var out []*source.Node
+	for i, item := range items {
+		now := f(item)
+		if now != item && out == nil {
+			out = append(make([]*source.Node, 0, len(items)), items...)
+		}
+		if out != nil {
+			out[i] = now
+		}
+	}
+	if out == nil {
+		return items
+	}
+	return out
+}
+
 // removed returns items without one of them.
 func removed(items []*source.Node, i int) []*source.Node {
 	return append(append(make([]*source.Node, 0, len(items)), items[:i]...), items[i+1:]...)

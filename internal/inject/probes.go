@@ -82,13 +82,12 @@ func rewriteProbes(f *finishing, pod *source.Node) *source.Node {
 	}
 	w := newProbeRewriter(f, pod)
 	for _, list := range w.rules.lists {
-		items := specList(pod, list)
-		for i, c := range items {
-			if nameOf(c) != proxyContainer {
-				items = replaced(items, i, w.container(c))
+		pod = withSpecList(pod, list, mapped(specList(pod, list), func(c *source.Node) *source.Node {
+			if nameOf(c) == proxyContainer {
+				return c
 			}
-		}
-		pod = withSpecList(pod, list, items)
+			return w.container(c)
+		}))
 	}
 	if len(w.probers) == 0 {
 		return pod
@@ -297,18 +296,21 @@ func withProbers(proxy *source.Node, probers []prober, again bool) *source.Node 
 	if err != nil || old.Kind() != source.Map {
 		return proxy
 	}
-	for _, p := range probers {
-		if _, ok := old.Field(p.url); !ok {
-			entry, err := parseJSON(string(p.json))
-			if err != nil {
-				continue
-			}
-			old = old.With(p.url, entry)
-		}
-	}
-	merged := make([]prober, 0, old.Len())
+	merged := make([]prober, 0, old.Len()+len(probers))
 	for _, f := range old.Fields() {
 		merged = append(merged, prober{f.Key, source.AppendJSON(nil, f.Value)})
+	}
+	there := make(map[string]bool, cap(merged))
+	for _, p := range merged {
+		there[p.url] = true
+	}
+	for _, p := range probers {
+		entry, err := parseJSON(string(p.json))
+		if err != nil || there[p.url] {
+			continue
+		}
+		there[p.url] = true
+		merged = append(merged, prober{p.url, source.AppendJSON(nil, entry)})
 	}
 	items := replaced(env, at, newVariable(envProbers, proberMap(merged)))
 	return proxy.With("env", proxy.Get("env").WithItems(items...))
@@ -328,28 +330,27 @@ func proberMap(probers []prober) string {
 // restoreProbes puts back the probes and hooks that an earlier injection sent
 // to the agent: the proxy's prober map says what they were.
 func restoreProbes(pod, proxy *source.Node) *source.Node {
-	saved, ok := variable(proxy, envProbers)
+	text, ok := variable(proxy, envProbers)
 	if !ok {
 		return pod
 	}
-	probers, err := parseJSON(saved)
+	probers, err := parseJSON(text)
 	if err != nil {
 		return pod
 	}
+	saved := probers.Finder()
 	for _, list := range [...]string{listInitContainers, listContainers} {
-		items := specList(pod, list)
-		for i, c := range items {
+		pod = withSpecList(pod, list, mapped(specList(pod, list), func(c *source.Node) *source.Node {
 			for j := range hooks {
-				c = hooks[j].restore(c, probers)
+				c = hooks[j].restore(c, &saved)
 			}
-			items = replaced(items, i, c)
-		}
-		pod = withSpecList(pod, list, items)
+			return c
+		}))
 	}
 	return pod
 }
 
-func (h *hook) restore(c, probers *source.Node) *source.Node {
+func (h *hook) restore(c *source.Node, probers *source.Finder) *source.Node {
 	handler := c.Get(h.path...)
 	url := h.url(nameOf(c))
 	get := handler.Get("httpGet")

@@ -153,10 +153,7 @@ func prunedSpec(root *source.Node) *source.Node {
 func pruned(n *source.Node, typ kube.Type) *source.Node {
 	switch {
 	case typ.Kind() == kube.KindList && n.Kind() == source.List:
-		items := n.Items()
-		for i, item := range items {
-			items = replaced(items, i, pruned(item, typ.Elem()))
-		}
+		items := mapped(n.Items(), func(item *source.Node) *source.Node { return pruned(item, typ.Elem()) })
 		if same(items, n.Items()) {
 			return n
 		}

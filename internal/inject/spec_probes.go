@@ -36,17 +36,15 @@ func (p formerProbes) rewrite(a *appending, pod *source.Node) *source.Node {
 		return pod
 	}
 	var probers []prober
-	items := specList(pod, listContainers)
-	for i, c := range items {
+	pod = withSpecList(pod, listContainers, mapped(specList(pod, listContainers), func(c *source.Node) *source.Node {
 		if nameOf(c) == proxyContainer {
-			continue
+			return c
 		}
 		for j := range p.hooks {
 			c = p.hook(&p.hooks[j], c, port, &probers)
 		}
-		items = replaced(items, i, c)
-	}
-	pod = withSpecList(pod, listContainers, items)
+		return c
+	}))
 	if len(probers) == 0 && !p.always {
 		return pod
 	}

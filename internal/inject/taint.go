@@ -95,10 +95,7 @@ func plainLeaves(n *source.Node) *source.Node {
 			return source.NewString(plainWord)
 		}
 	case source.List:
-		items := n.Items()
-		for i, item := range items {
-			items = replaced(items, i, plainLeaves(item))
-		}
+		items := mapped(n.Items(), plainLeaves)
 		if !same(items, n.Items()) {
 			return n.WithItems(items...)
 		}

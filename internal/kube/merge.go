@@ -85,12 +85,27 @@ type edit struct {
 	base   *source.Node
 	fields []source.Field
 	owned  bool
+	// index holds where the fields of a big Map are, once it is needed; nil
+	// where it has to be made anew.
+	index map[string]int
 	// retained is the list of $retainKeys, if any: what it does not name is gone,
 	// even what the typed object would write unasked.
 	retained *source.Node
 }
 
 func (e *edit) find(key string) int {
+	if len(e.fields) > manyFields {
+		if e.index == nil {
+			e.index = make(map[string]int, len(e.fields)+4)
+			for i := range e.fields {
+				e.index[e.fields[i].Key] = i
+			}
+		}
+		if i, ok := e.index[key]; ok {
+			return i
+		}
+		return -1
+	}
 	for i := range e.fields {
 		if e.fields[i].Key == key {
 			return i
@@ -98,6 +113,9 @@ func (e *edit) find(key string) int {
 	}
 	return -1
 }
+
+// manyFields is from how many fields on finding one takes an index.
+const manyFields = 64
 
 func (e *edit) retains(key string) bool {
 	return e.retained == nil || slices.ContainsFunc(e.retained.Items(), func(n *source.Node) bool {
@@ -122,12 +140,16 @@ func (e *edit) set(i int, f source.Field) {
 		e.fields[i].Value = f.Value
 		return
 	}
+	if e.index != nil {
+		e.index[f.Key] = len(e.fields)
+	}
 	e.fields = append(e.fields, f)
 }
 
 func (e *edit) remove(i int) {
 	if i >= 0 {
 		e.own()
+		e.index = nil
 		e.fields = append(e.fields[:i], e.fields[i+1:]...)
 	}
 }
@@ -472,6 +494,66 @@ func indexOf(es []entry, key *source.Node) int {
 	return -1
 }
 
+// entryKey stands for all keys that sameKey says are the same.
+type entryKey struct {
+	kind   source.Kind
+	number float64
+	text   string
+}
+
+func entryKeyOf(key *source.Node) entryKey {
+	k := entryKey{kind: key.Kind(), text: key.Scalar()}
+	if k.kind == source.Number {
+		if f, err := strconv.ParseFloat(k.text, 64); err == nil && f == f {
+			k.number, k.text = f, ""
+		}
+	}
+	return k
+}
+
+// finder finds entries by their keys: indexOf for lists that may be long. What
+// is added to a list, or changes its key, must be told to it.
+type finder struct {
+	es    []entry
+	index map[entryKey]int // nil for short lists
+}
+
+func finderOf(es []entry) finder {
+	f := finder{es: es}
+	if len(es) > fewItems {
+		f.index = make(map[entryKey]int, len(es)+4)
+		for i := len(es) - 1; i >= 0; i-- { // the first one counts
+			if es[i].key != nil {
+				f.index[entryKeyOf(es[i].key)] = i
+			}
+		}
+	}
+	return f
+}
+
+func (f *finder) find(key *source.Node) int {
+	if f.index == nil {
+		return indexOf(f.es, key)
+	}
+	if key != nil {
+		if i, ok := f.index[entryKeyOf(key)]; ok {
+			return i
+		}
+	}
+	return -1
+}
+
+// added tells that an entry was added at the end, where the list is now es.
+func (f *finder) added(es []entry) {
+	f.es = es
+	if f.index == nil {
+		return
+	}
+	if last := len(es) - 1; es[last].key != nil && f.find(es[last].key) < 0 {
+		f.index[entryKeyOf(es[last].key)] = last
+	}
+}
+
 // sort of items: all of one kind, and none null or a list.
 func (l *list) look(lists ...[]*source.Node) *MergeError {
 	kind, found := source.Null, false
@@ -533,8 +615,8 @@ func removeScalars(cur, patch *source.Node) (*source.Node, *MergeError) {
 	if err := l.look(cur.Items(), patch.Items()); err != nil {
 		return nil, err
 	}
-	gone := l.entries(patch.Items(), false)
-	items := slices.DeleteFunc(slices.Clone(cur.Items()), func(n *source.Node) bool { return indexOf(gone, n) >= 0 })
+	gone := finderOf(l.entries(patch.Items(), false))
+	items := slices.DeleteFunc(slices.Clone(cur.Items()), func(n *source.Node) bool { return gone.find(n) >= 0 })
 	if len(items) == cur.Len() {
 		return cur, nil
 	}
@@ -581,6 +663,9 @@ func (l *list) merge(cur []entry, patch []*source.Node) ([]entry, *MergeError) {
 // distinct drops scalars that are in the list before. As in strategicpatch the
 // last one takes the place of the one dropped.
 func distinct(es []entry) []entry {
+	if !repeated(es) {
+		return es
+	}
 	for i := 0; i < len(es)-1; i++ {
 		for j := i + 1; j < len(es); j++ {
 			if sameKey(es[i].key, es[j].key) {
@@ -591,6 +676,22 @@ func distinct(es []entry) []entry {
 		}
 	}
 	return es
+}
+
+// repeated reports whether two entries of a list have one key.
+func repeated(es []entry) bool {
+	if len(es) <= fewItems {
+		return true // not worth an index
+	}
+	seen := make(map[entryKey]bool, len(es))
+	for i := range es {
+		k := entryKeyOf(es[i].key)
+		if seen[k] {
+			return true
+		}
+		seen[k] = true
+	}
+	return false
 }
 
 // obeyItems obeys items with the directive $patch, and returns what is left of
@@ -630,13 +731,16 @@ func (l *list) obeyItems(cur []entry, patch []*source.Node) (left, add []entry, 
 }
 
 func (l *list) mergeObjects(cur, add []entry) ([]entry, *MergeError) {
+	there := finderOf(cur)
+	again := laterOnes(add)
 	for i := range add {
-		at := indexOf(cur, add[i].key)
+		at := there.find(add[i].key)
 		if at < 0 {
 			cur = append(cur, add[i])
+			there.added(cur)
 			continue
 		}
-		if !cur[at].raw && indexOf(add[i+1:], add[i].key) >= 0 {
+		if !cur[at].raw && again[i] {
 			cur[at].node, cur[at].raw = written(cur[at].node, l.elem), true
 		}
 		n, err := mergeMap(cur[at].node, add[i].node, l.elem, cur[at].raw)
@@ -645,10 +749,34 @@ func (l *list) mergeObjects(cur, add []entry) ([]entry, *MergeError) {
 		}
 		cur[at].node = n
 		if cur[at].raw {
-			cur[at].key = l.keyOf(n, false) // an overlay that names it again may have removed it
+			// An overlay that names it again may have removed it.
+			if key := l.keyOf(n, false); !sameKey(key, cur[at].key) {
+				cur[at].key = key
+				there = finderOf(cur)
+			}
 		}
 	}
 	return cur, nil
+}
+
+// laterOnes tells of each entry whether a later one has its key.
+func laterOnes(es []entry) []bool {
+	again := make([]bool, len(es))
+	if len(es) <= fewItems {
+		for i := range es {
+			again[i] = indexOf(es[i+1:], es[i].key) >= 0
+		}
+		return again
+	}
+	seen := make(map[entryKey]bool, len(es))
+	for i := len(es) - 1; i >= 0; i-- {
+		if es[i].key == nil {
+			continue
+		}
+		k := entryKeyOf(es[i].key)
+		again[i], seen[k] = seen[k], true
+	}
+	return again
 }
 
 // order gives a merged list its order: items of first in the order of first,
@@ -662,26 +790,27 @@ func (l *list) order(merged, first, then []entry) ([]entry, *MergeError) {
 			}
 		}
 	}
+	inFirst, inThen := finderOf(first), finderOf(then)
 	buf := make([]entry, 0, 2*len(merged))
 	for _, e := range merged {
-		if e.rank = indexOf(first, e.key); e.rank >= 0 {
+		if e.rank = inFirst.find(e.key); e.rank >= 0 {
 			buf = append(buf, e)
 		}
 	}
 	front := buf[:len(buf):len(buf)]
 	for _, e := range merged {
-		if indexOf(first, e.key) < 0 {
-			e.rank = indexOf(then, e.key)
+		if inFirst.find(e.key) < 0 {
+			e.rank = inThen.find(e.key)
 			buf = append(buf, e)
 		}
 	}
 	back := buf[len(front):len(buf):len(buf)]
 	front, back = l.sort(front), l.sort(back)
 	for i := range front {
-		front[i].rank = indexOf(then, front[i].key)
+		front[i].rank = inThen.find(front[i].key)
 	}
 	for i := range back { // deleted items were moved to the end
-		back[i].rank = indexOf(then, back[i].key)
+		back[i].rank = inThen.find(back[i].key)
 	}
 	out := buf[len(buf):]
 	i, j := 0, 0

@@ -1,10 +1,6 @@
 package kube
 
-import (
-	"slices"
-
-	"github.com/ingraft/ingraft/internal/source"
-)
+import "github.com/ingraft/ingraft/internal/source"
 
 // StrategicPatch returns the strategic merge patch that turns a value of a type
 // into another one; it is nil where both are the same. Applied as Kubernetes
@@ -21,15 +17,16 @@ func StrategicPatch(was, now *source.Node, typ Type) *source.Node {
 func strategicMap(was, now *source.Node, typ Type, retain bool) *source.Node {
 	var fields []source.Field
 	gone := false
+	inNow, inWas := now.Finder(), was.Finder()
 	for _, f := range was.Fields() {
-		if _, ok := now.Field(f.Key); !ok {
+		if inNow.Index(f.Key) < 0 {
 			gone = true
 			fields = append(fields, source.F(f.Key, source.NewNull()))
 		}
 	}
 	added := false
 	for _, f := range now.Fields() {
-		g, ok := was.Field(f.Key)
+		g, ok := inWas.Field(f.Key)
 		added = added || !ok
 		switch {
 		case ok && (f.Value == g.Value || f.Value.Equal(g.Value)):
@@ -80,17 +77,15 @@ func strategicScalars(key string, was, now *source.Node) []source.Field {
 	if repeats(was, "") || repeats(now, "") {
 		return []source.Field{source.F(key, now)}
 	}
-	in := func(list, item *source.Node) bool {
-		return slices.ContainsFunc(list.Items(), item.Equal)
-	}
+	before, after := itemsBy(was, ""), itemsBy(now, "")
 	var added, removed []*source.Node
 	for _, item := range now.Items() {
-		if !in(was, item) {
+		if before.of(item) == nil {
 			added = append(added, item)
 		}
 	}
 	for _, item := range was.Items() {
-		if !in(now, item) {
+		if after.of(item) == nil {
 			removed = append(removed, item)
 		}
 	}
@@ -112,10 +107,11 @@ func strategicItems(key string, was, now *source.Node, elem Type, mergeKey strin
 		return []source.Field{source.F(key, source.NewList(items...))}
 	}
 	var items, order []*source.Node
+	inWas, inNow := itemsBy(was, mergeKey), itemsBy(now, mergeKey)
 	for _, item := range now.Items() {
 		k := item.Get(mergeKey)
 		order = append(order, source.NewMap(source.F(mergeKey, k)))
-		before := itemOf(was, mergeKey, k)
+		before := inWas.of(k)
 		switch {
 		case before == nil:
 			items = append(items, item)
@@ -126,7 +122,7 @@ func strategicItems(key string, was, now *source.Node, elem Type, mergeKey strin
 	}
 	for _, item := range was.Items() {
 		k := item.Get(mergeKey)
-		if itemOf(now, mergeKey, k) == nil {
+		if inNow.of(k) == nil {
 			items = append(items, source.NewMap(source.F(dirPatch, source.NewString("delete")), source.F(mergeKey, k)))
 		}
 	}
@@ -137,13 +133,35 @@ func strategicItems(key string, was, now *source.Node, elem Type, mergeKey strin
 	return fields
 }
 
-func itemOf(list *source.Node, mergeKey string, k *source.Node) *source.Node {
+// keyed holds the items of a list by the scalar that tells them apart, with
+// that scalar.
+type keyed map[string][2]*source.Node
+
+// itemsBy returns the items of a list that does not repeat a key.
+func itemsBy(list *source.Node, mergeKey string) keyed {
+	items := make(keyed, list.Len())
 	for _, item := range list.Items() {
-		if item.Get(mergeKey).Equal(k) {
-			return item
-		}
+		k := keyOfItem(item, mergeKey)
+		items[k.Scalar()] = [2]*source.Node{k, item}
+	}
+	return items
+}
+
+// of returns the item with a key, nil where there is none.
+func (items keyed) of(k *source.Node) *source.Node {
+	if found := items[k.Scalar()]; found[0] != nil && found[0].Equal(k) {
+		return found[1]
 	}
 	return nil
+}
+
+// keyOfItem returns what an item is told by: the value of a key, "" for the
+// item itself.
+func keyOfItem(item *source.Node, mergeKey string) *source.Node {
+	if mergeKey == "" {
+		return item
+	}
+	return item.Get(mergeKey)
 }
 
 // repeats reports whether a list has an item without its key, or two with one
@@ -151,10 +169,7 @@ func itemOf(list *source.Node, mergeKey string, k *source.Node) *source.Node {
 func repeats(list *source.Node, mergeKey string) bool {
 	seen := make(map[string]bool, list.Len())
 	for _, item := range list.Items() {
-		k := item
-		if mergeKey != "" {
-			k = item.Get(mergeKey)
-		}
+		k := keyOfItem(item, mergeKey)
 		if k.IsNull() || k.Len() > 0 || seen[k.Scalar()] {
 			return true
 		}

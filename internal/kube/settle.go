@@ -73,9 +73,10 @@ func (s settler) settleMap(was, now *source.Node, typ Type) *source.Node {
 	fields := make([]source.Field, 0, max(was.Len(), now.Len()))
 	changed := false
 	kept := 0
+	inNow := now.Finder()
 	for _, f := range was.Fields() {
 		t, mergeKey, known := typ.fieldType(f.Key)
-		g, ok := now.Field(f.Key)
+		g, ok := inNow.Field(f.Key)
 		switch {
 		case !ok && !(known && f.Value.IsNull()):
 			changed = true
@@ -91,8 +92,9 @@ func (s settler) settleMap(was, now *source.Node, typ Type) *source.Node {
 	if kept < now.Len() {
 		changed = true
 		from := len(fields)
+		inWas := was.Finder()
 		for _, f := range now.Fields() {
-			if _, ok := was.Field(f.Key); !ok {
+			if inWas.Index(f.Key) < 0 {
 				t, _, _ := typ.fieldType(f.Key)
 				f.Value = s.arrange(f.Value, t)
 				fields = append(fields, f)
@@ -112,17 +114,19 @@ func (s settler) settleList(was, now *source.Node, typ Type, mergeKey string) *s
 		elem = typ.Elem()
 	}
 	before := was.Items()
-	used := make([]bool, len(before))
+	from := origins{before: before, used: make([]bool, len(before)), mergeKey: mergeKey}
+	if mergeKey == "" {
+		from.mergeKey = "name"
+	}
 	items := make([]*source.Node, now.Len())
 	changed := now.Len() != was.Len()
 	for i, item := range now.Items() {
-		j := origin(before, used, item, i, mergeKey)
+		j := from.of(item, i)
 		if j < 0 {
 			changed = true
 			items[i] = s.arrange(item, elem)
 			continue
 		}
-		used[j] = true
 		items[i] = s.settle(before[j], item, elem, "")
 		changed = changed || i != j || items[i] != before[j]
 	}
@@ -132,32 +136,129 @@ func (s settler) settleList(was, now *source.Node, typ Type, mergeKey string) *s
 	return was.WithItems(items...)
 }
 
-// origin returns the index of the item that another one was made from, -1 for
-// none: the node itself or one that has its place, else one of the same name,
-// else, among scalars, one of the same value.
-func origin(before []*source.Node, used []bool, item *source.Node, i int, mergeKey string) int {
-	is := func(j int) bool { return !used[j] && (before[j] == item || samePlace(before[j], item)) }
-	if i < len(before) && is(i) {
-		return i
+// origins finds the items of a list that the items of another one were made of.
+type origins struct {
+	before   []*source.Node
+	used     []bool
+	mergeKey string
+	// next is where an item is looked for first, as most keep their order.
+	next int
+	// For long lists, when they are needed: the items by what they are, by
+	// place and by name or value.
+	nodes  map[*source.Node]int
+	places map[source.Span]int
+	names  map[itemName][]int
+}
+
+// of returns the index of the item that another one, at index i, was made from,
+// and uses it up; it is -1 for none. It is the node itself or one that has its
+// place, else one of the same name, else, among scalars, one of the same value.
+func (o *origins) of(item *source.Node, i int) int {
+	j := o.find(item, i)
+	if j >= 0 {
+		o.used[j] = true
+		o.next = j + 1
 	}
-	for j := range before {
-		if is(j) {
+	return j
+}
+
+func (o *origins) is(j int, item *source.Node) bool {
+	return j < len(o.before) && !o.used[j] && (o.before[j] == item || samePlace(o.before[j], item))
+}
+
+func (o *origins) find(item *source.Node, i int) int {
+	switch {
+	case o.is(i, item):
+		return i
+	case o.is(o.next, item):
+		return o.next
+	case len(o.before) > fewItems:
+		return o.lookUp(item)
+	}
+	for j := range o.before {
+		if o.is(j, item) {
 			return j
 		}
 	}
-	if mergeKey == "" {
-		mergeKey = "name"
+	name, ok := o.nameOf(item)
+	if !ok {
+		return -1
 	}
-	name := item.Get(mergeKey).Scalar()
-	for j, b := range before {
-		if used[j] || b.Kind() != item.Kind() {
+	for j, b := range o.before {
+		if o.used[j] {
 			continue
 		}
-		if name != "" && b.Get(mergeKey).Scalar() == name || item.Len() == 0 && b.Len() == 0 && b.Scalar() == item.Scalar() {
+		if other, ok := o.nameOf(b); ok && other == name {
 			return j
 		}
 	}
 	return -1
+}
+
+// itemName is what an item of a list is told by: the value of its key, or its
+// own where it is a scalar or empty.
+type itemName struct {
+	kind  source.Kind
+	empty bool
+	text  string
+}
+
+// nameOf returns what an item is told by, if there is anything.
+func (o *origins) nameOf(item *source.Node) (name itemName, ok bool) {
+	if item.Len() == 0 {
+		return itemName{item.Kind(), true, item.Scalar()}, true
+	}
+	text := item.Get(o.mergeKey).Scalar()
+	return itemName{item.Kind(), false, text}, text != ""
+}
+
+// fewItems is up to how many items looking through all is as quick as an index.
+const fewItems = 16
+
+// lookUp is find for long lists.
+func (o *origins) lookUp(item *source.Node) int {
+	if o.nodes == nil {
+		o.index()
+	}
+	if j, ok := o.nodes[item]; ok && !o.used[j] {
+		return j
+	}
+	if span := item.Span(); span.Text != nil {
+		if j, ok := o.places[span]; ok && !o.used[j] {
+			return j
+		}
+	}
+	name, ok := o.nameOf(item)
+	if !ok {
+		return -1
+	}
+	left := o.names[name]
+	for len(left) > 0 && o.used[left[0]] {
+		left = left[1:] // used ones stay used
+	}
+	o.names[name] = left
+	if len(left) == 0 {
+		return -1
+	}
+	return left[0]
+}
+
+func (o *origins) index() {
+	o.nodes = make(map[*source.Node]int, len(o.before))
+	o.places = make(map[source.Span]int, len(o.before))
+	o.names = make(map[itemName][]int, len(o.before))
+	for j := len(o.before) - 1; j >= 0; j-- { // the first one counts
+		b := o.before[j]
+		o.nodes[b] = j
+		if span := b.Span(); span.Text != nil {
+			o.places[span] = j
+		}
+	}
+	for j, b := range o.before {
+		if name, ok := o.nameOf(b); ok {
+			o.names[name] = append(o.names[name], j)
+		}
+	}
 }
 
 func samePlace(a, b *source.Node) bool {

@@ -326,8 +326,9 @@ func (n *Node) Equal(m *Node) bool {
 			return false
 		}
 	}
+	find := m.Finder()
 	for _, f := range n.Fields() {
-		g, ok := m.Field(f.Key)
+		g, ok := find.Field(f.Key)
 		if !ok || !f.Value.Equal(g.Value) {
 			return false
 		}

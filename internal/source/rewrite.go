@@ -172,9 +172,9 @@ func sameValue(a, b *Node) bool {
 			}
 		}
 	case Map:
-		find := b.finder()
+		find := b.Finder()
 		for i := range a.Fields() {
-			j := find(a.Fields()[i].Key)
+			j := find.Index(a.Fields()[i].Key)
 			if j < 0 || !sameValue(a.Fields()[i].Value, b.Fields()[j].Value) {
 				return false
 			}
@@ -187,27 +187,6 @@ func canonicalNumber(s string) string {
 	var n Node
 	resolve(&n, s)
 	return n.str
-}
-
-// finder returns a function that finds the index of a key, -1 for none, in
-// constant time for big mappings too.
-func (n *Node) finder() func(key string) int {
-	fields := n.Fields()
-	if len(fields) <= 16 {
-		return func(key string) int {
-			return slices.IndexFunc(fields, func(f Field) bool { return f.Key == key })
-		}
-	}
-	index := make(map[string]int, len(fields))
-	for i := range fields {
-		index[fields[i].Key] = i
-	}
-	return func(key string) int {
-		if i, ok := index[key]; ok {
-			return i
-		}
-		return -1
-	}
 }
 
 // apply returns the bytes from:to with edits.
@@ -356,10 +335,10 @@ func (r *rewriter) entriesOf(o *Node) []written {
 	if o.flags&irregular != 0 {
 		raw := r.doc.entries[o]
 		list = make([]written, len(raw))
-		find := o.finder()
+		find := o.Finder()
 		for i, e := range raw {
 			list[i].entry = e
-			list[i].lost = !e.merge && o.Fields()[find(e.Key)].KeySpan != e.KeySpan
+			list[i].lost = !e.merge && o.Fields()[find.Index(e.Key)].KeySpan != e.KeySpan
 		}
 	} else {
 		list = make([]written, len(o.Fields()))
@@ -469,7 +448,7 @@ func (r *rewriter) ownLine(start int) bool {
 func (r *rewriter) blockMap(o, n *Node) bool {
 	es := r.entriesOf(o)
 	col := r.text.column(es[0].start)
-	find := n.finder()
+	find := n.Finder()
 	own := make(map[string]bool, len(es))
 	keep := make([]bool, len(es))
 	lastMerge := -1
@@ -481,7 +460,7 @@ func (r *rewriter) blockMap(o, n *Node) bool {
 			}
 			continue
 		}
-		j := find(e.Key)
+		j := find.Index(e.Key)
 		keep[i] = j >= 0
 		if j < 0 || e.lost {
 			if !keep[i] {
@@ -496,7 +475,7 @@ func (r *rewriter) blockMap(o, n *Node) bool {
 		}
 		r.child(o, slot{e.Value, e.colon, col, true, false}, value)
 	}
-	merged, ok := r.mergedFields(o, n, find, es)
+	merged, ok := r.mergedFields(o, &find, es)
 	if !ok {
 		return false
 	}
@@ -530,7 +509,7 @@ func (r *rewriter) blockMap(o, n *Node) bool {
 
 // mergedFields returns the fields that merge keys bring into a mapping; it
 // reports false where the new value lacks one of them.
-func (r *rewriter) mergedFields(o, n *Node, find func(string) int, es []written) (map[string]*Node, bool) {
+func (r *rewriter) mergedFields(o *Node, find *Finder, es []written) (map[string]*Node, bool) {
 	if o.flags&irregular == 0 {
 		return nil, true
 	}
@@ -543,14 +522,14 @@ func (r *rewriter) mergedFields(o, n *Node, find func(string) int, es []written)
 		if own[f.Key] {
 			continue
 		}
-		if find(f.Key) < 0 {
+		if find.Index(f.Key) < 0 {
 			return nil, false
 		}
 		merged[f.Key] = f.Value
 	}
 	// A key that was deleted would come back by a merge.
 	for _, e := range es {
-		if e.merge || find(e.Key) >= 0 {
+		if e.merge || find.Index(e.Key) >= 0 {
 			continue
 		}
 		for _, m := range es {
@@ -837,7 +816,7 @@ func (r *rewriter) reorder(o, n *Node, to []int, parts []part, col int, itemSlot
 // anew.
 func (r *rewriter) flowMap(o, n *Node) bool {
 	es := r.entriesOf(o)
-	find := n.finder()
+	find := n.Finder()
 	keep := make([]bool, len(es))
 	own := make(map[string]bool, len(es))
 	index := make(map[string]int, len(es))
@@ -851,7 +830,7 @@ func (r *rewriter) flowMap(o, n *Node) bool {
 			}
 			continue
 		}
-		j := find(e.Key)
+		j := find.Index(e.Key)
 		keep[i] = j >= 0
 		if j < 0 || e.lost {
 			if !keep[i] {
@@ -862,7 +841,7 @@ func (r *rewriter) flowMap(o, n *Node) bool {
 		own[e.Key], index[e.Key] = true, i
 		r.child(o, slot{e.Value, e.colon, -1, true, true}, n.Fields()[j].Value)
 	}
-	merged, ok := r.mergedFields(o, n, find, es)
+	merged, ok := r.mergedFields(o, &find, es)
 	if !ok {
 		return false
 	}

@@ -90,6 +90,7 @@ type run struct {
 	out      bytes.Buffer
 	steps    int
 	depth    int
+	pushed   grower[any]
 }
 
 func (r *run) begin(data *Data, env Env) {
@@ -98,7 +99,7 @@ func (r *run) begin(data *Data, env Env) {
 }
 
 func (r *run) end() {
-	r.data, r.env, r.out = nil, Env{}, bytes.Buffer{}
+	r.data, r.env, r.out, r.pushed = nil, Env{}, bytes.Buffer{}, grower[any]{}
 }
 
 // limitError says which limit a rendering hit.

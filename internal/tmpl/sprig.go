@@ -54,6 +54,8 @@ func repeatable(name string, r *run) any {
 		return func(...any) (string, error) { return "", &forbiddenError{name, why} }
 	}
 	switch name {
+	case "append", "push":
+		return r.push
 	case "now":
 		return func() time.Time { return r.env.Now }
 	case "ago":

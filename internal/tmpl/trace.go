@@ -36,6 +36,7 @@ type tracer struct {
 	places  *places
 	cursor  *cursor // on the pod of the run
 	asked   map[string]bool
+	lists   grower[val]
 }
 
 // places hands out the places of pods: one place a path.
@@ -258,7 +259,7 @@ func (t *tracer) settle(v val) val {
 // call keeps the result of a function open where it is a string made of
 // strings, or a part of the pod; else it depends on the arguments in full.
 func (t *tracer) call(fn *funcRef, args []val, got reflect.Value) val {
-	if fn.bound {
+	if fn.bound && !growsLists(fn.name) {
 		return t.boundCall(fn, args, got)
 	}
 	open := false
@@ -364,7 +365,7 @@ func (t *tracer) known(fn *funcRef, args []val, got reflect.Value) (val, bool) {
 		return val{got, &term{op: termList, args: args}}, true
 	case "append", "push":
 		if items, ok := itemsOf(first); ok {
-			return val{got, &term{op: termList, args: append(items[:len(items):len(items)], args[1])}}, true
+			return val{got, &term{op: termList, args: t.lists.grow(items, args[1])}}, true
 		}
 	case "join":
 		return t.join(args, got)

@@ -12,7 +12,9 @@ type comparer struct {
 	before, after []byte
 	// parts numbers the parts by their nodes in both documents.
 	parts map[*source.Node]int
-	marks []*source.Node
+	// marks are those of all parts, in the order of the text.
+	marks  []*source.Node
+	isMark map[*source.Node]bool
 	// forced holds places whose text is to be put back as a whole.
 	forced map[forcedPlace]bool
 
@@ -184,7 +186,7 @@ func (c *comparer) mapping(o, n *source.Node, at place, s slot) bool {
 			return false
 		}
 	}
-	return c.additions(common, func(i int) place { return after[i].at }, func(i int) bool { return c.isMark(after[i].Value) })
+	return c.additions(common, func(i int) place { return after[i].at }, func(i int) bool { return c.isMark[after[i].Value] })
 }
 
 // additions notes what is new; there must be something that is not.
@@ -201,15 +203,6 @@ func (c *comparer) additions(common []bool, at func(int) place, own func(int) bo
 		c.add(entry{added: true, unit: unit{at: at(i)}})
 	}
 	return any
-}
-
-func (c *comparer) isMark(n *source.Node) bool {
-	for _, m := range c.marks {
-		if m == n {
-			return true
-		}
-	}
-	return false
 }
 
 // removed notes the lines of an entry or item that the edit took away; prev is

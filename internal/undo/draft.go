@@ -82,13 +82,9 @@ func (c *draftComparer) add(at place) { c.record.added = append(c.record.added, 
 func (c *draftComparer) mapping(o, n *source.Node, at place) bool {
 	before, after := o.Fields(), n.Fields()
 	common := 0
-	for i, f := range after {
-		var was *source.Node
-		if i < len(before) && before[i].Key == f.Key {
-			was = before[i].Value
-		} else {
-			was = o.Get(f.Key)
-		}
+	find := o.Finder()
+	for _, f := range after {
+		was := find.Get(f.Key)
 		switch {
 		case was != nil:
 			common++

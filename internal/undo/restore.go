@@ -57,10 +57,7 @@ func Restore(doc *source.Document, parts []Part) (*Restored, error) {
 			r.targets = append(r.targets, t)
 		}
 	}
-	r.wanted(nil, minWidth)
-	for i := range parts {
-		r.wanted(&parts[i], parts[i].Record.width)
-	}
+	r.indexTargets(parts)
 	root := r.prune(doc.Root, atDocument)
 	if r.ambiguous {
 		return nil, errAmbiguous
@@ -99,22 +96,25 @@ type restorer struct {
 	ambiguous bool
 }
 
-// wanted indexes the targets of a part.
-func (r *restorer) wanted(part *Part, width int) {
-	if r.index == nil {
-		r.index = map[*Part]map[place]*target{}
+// indexTargets sorts the targets by their parts, nil standing for those outside
+// of all.
+func (r *restorer) indexTargets(parts []Part) {
+	r.index = make(map[*Part]map[place]*target, len(parts)+1)
+	r.index[nil] = map[place]*target{}
+	for i := range parts {
+		r.index[&parts[i]] = map[place]*target{}
 	}
-	here := map[place]*target{}
 	for _, t := range r.targets {
-		if t.part == part {
-			at := t.at & mask(width)
-			if here[at] != nil {
-				r.ambiguous = true
-			}
-			here[at] = t
+		width := minWidth
+		if t.part != nil {
+			width = t.part.Record.width
 		}
+		here, at := r.index[t.part], t.at&mask(width)
+		if here[at] != nil {
+			r.ambiguous = true
+		}
+		here[at] = t
 	}
-	r.index[part] = here
 }
 
 // enter notes that a part begins; leave ends it.
@@ -223,20 +223,24 @@ func (r *restorer) pruneList(n *source.Node, at place, order []place) *source.No
 // the item that they follow.
 func ordered(items []*source.Node, places, order []place, width int) []*source.Node {
 	rank := make([]int, len(items))
+	index := make(map[place]int, len(order))
+	for i := len(order) - 1; i >= 0; i-- {
+		index[order[i]] = i
+	}
 	last := -1
 	for i := range items {
-		if j := slices.Index(order, places[i].short(width)); j >= 0 {
+		if j, ok := index[places[i].short(width)]; ok {
 			last = j
 		}
 		rank[i] = last
 	}
-	index := make([]int, len(items))
-	for i := range index {
-		index[i] = i
+	to := make([]int, len(items))
+	for i := range to {
+		to[i] = i
 	}
-	slices.SortStableFunc(index, func(a, b int) int { return rank[a] - rank[b] })
+	slices.SortStableFunc(to, func(a, b int) int { return rank[a] - rank[b] })
 	out := make([]*source.Node, len(items))
-	for i, j := range index {
+	for i, j := range to {
 		out[i] = items[j]
 	}
 	return out
@@ -258,6 +262,7 @@ func (r *restorer) respell(doc, was *source.Document, parts []Part) (*Restored, 
 		return nil, errAmbiguous
 	}
 	src := doc.Text.Data
+	r.marks = inOrder(r.marks)
 	type splice struct {
 		start, end int
 		text       string
@@ -323,8 +328,9 @@ func (r *restorer) find(was, now *source.Node, nodes map[*source.Node]*Part) err
 		switch was.Kind() {
 		case source.Map:
 			span := was.Span()
+			find := now.Finder()
 			for _, f := range was.Fields() {
-				if g, ok := now.Field(f.Key); ok && within(span, f.KeySpan) {
+				if g, ok := find.Field(f.Key); ok && within(span, f.KeySpan) {
 					walk(f.Value, g.Value, inPart)
 				}
 			}
@@ -443,15 +449,25 @@ func linesBehind(src []byte, end, lines int) int {
 	return at
 }
 
+// inOrder returns marks in the order of the text, without those that are gone.
+func inOrder(marks []*source.Node) []*source.Node {
+	marks = slices.DeleteFunc(slices.Clone(marks), func(m *source.Node) bool { return m == nil })
+	slices.SortStableFunc(marks, func(a, b *source.Node) int { return a.Span().Start - b.Span().Start })
+	return marks
+}
+
 // staleHash returns the hash of a text: of its words, since editors change the
-// blanks between them, and without the marks in it.
+// blanks between them, and without the marks in it, which must be in order.
 func staleHash(src []byte, start, end int, marks []*source.Node) uint16 {
 	h := atPart
-	for _, m := range marks {
-		if s := m.Span(); m != nil && s.Start >= start && s.End <= end {
-			h = hashWords(h, src[start:s.Start])
-			start = s.End
+	first, _ := slices.BinarySearchFunc(marks, start, func(m *source.Node, at int) int { return m.Span().Start - at })
+	for _, m := range marks[first:] {
+		s := m.Span()
+		if s.End > end {
+			break
 		}
+		h = hashWords(h, src[start:s.Start])
+		start = s.End
 	}
 	return uint16(hashWords(h, src[start:end]).mixed()>>48) &^ 15
 }

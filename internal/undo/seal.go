@@ -56,13 +56,15 @@ func Seal(before, after *source.Document, parts []Edited) ([]byte, error) {
 const maxAttempts = 24
 
 func recordsOf(before, after *source.Document, parts []Edited) ([]*Record, error) {
-	c := &comparer{before: before.Text.Data, after: after.Text.Data, parts: map[*source.Node]int{}, forced: map[forcedPlace]bool{}}
+	c := &comparer{before: before.Text.Data, after: after.Text.Data, parts: map[*source.Node]int{}, isMark: map[*source.Node]bool{}, forced: map[forcedPlace]bool{}}
 	restoring := make([]Part, len(parts))
 	for i, p := range parts {
 		c.parts[p.After] = i
+		c.isMark[p.Mark] = true
 		c.marks = append(c.marks, p.Mark)
 		restoring[i] = Part{Node: p.After, Mark: p.Mark}
 	}
+	c.marks = inOrder(c.marks)
 	width := minWidth
 	for range maxAttempts {
 		c.part, c.entries = outside, nil
@@ -200,8 +202,9 @@ func (c *comparer) force(want, got *source.Document, parts []Edited) bool {
 		switch {
 		case o.Kind() != n.Kind():
 		case o.Kind() == source.Map:
+			find := n.Finder()
 			for _, f := range at.fields(o) {
-				if g, ok := n.Field(f.Key); ok && within(n.Span(), g.KeySpan) {
+				if g, ok := find.Field(f.Key); ok && within(n.Span(), g.KeySpan) {
 					descend(f.Value, g.Value, f.at)
 				}
 			}
