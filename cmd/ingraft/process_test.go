@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -135,6 +136,112 @@ func TestSignalEndsInGoodOrder(t *testing.T) {
 		t.Errorf("the target holds %d bytes, %v", len(data), err)
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A signal while a reader does not read ends the command too, and it does not
+// say that nothing was written.
+func TestSignalWhileWriting(t *testing.T) {
+	temp := t.TempDir()
+	cmd := exec.Command(binary(t), "kube-inject", "-f", "-")
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "KUBECONFIG="+os.DevNull)
+	cmd.Stdin = struct{ io.Reader }{&stream{10 << 20}}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// The first byte says that it writes; the pipe holds less than there is.
+	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := cmd.Process.Wait(); err != nil || state.ExitCode() != 1 {
+		t.Errorf("%v, %v", state, err)
+	}
+	_ = cmd.Wait() // collects the streams; the process is gone
+	if got := stderr.String(); !strings.Contains(got, "Error: interrupted: standard output holds a part of the result only") {
+		t.Errorf("standard error: %q", got)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A cluster that takes connections and says nothing, or stops in the middle of
+// its answer, ends the command in the time allowed; a signal ends it before.
+func TestSilentCluster(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	taken := make(chan net.Conn, 16)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+			taken <- conn
+		}
+	}()
+	temp := t.TempDir()
+	target, kubeconfig := filepath.Join(temp, "out.yaml"), filepath.Join(temp, "kubeconfig")
+	for file, text := range map[string]string{
+		target: "before",
+		kubeconfig: "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"http://" + listener.Addr().String() +
+			"\"}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		timeout string
+		signal  bool
+		want    []string
+	}{
+		{"300ms", false, []string{"Error: ", "no answer within 300ms", "--injectConfigFile", "--kubeclient-timeout"}},
+		{"1h", true, []string{"Error: interrupted; nothing was written"}},
+	} {
+		cmd := exec.Command(binary(t), "kube-inject", "-f", "-", "-o", target, "--kubeclient-timeout", c.timeout)
+		cmd.Env = append(os.Environ(), "TMPDIR="+temp, "KUBECONFIG="+kubeconfig)
+		cmd.Stdin = strings.NewReader(deployment)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		conn := <-taken
+		defer conn.Close()
+		if c.signal {
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var exit *exec.ExitError
+		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+			t.Errorf("%s: %v", c.timeout, err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(stderr.String(), want) {
+				t.Errorf("%s: standard error lacks %q: %s", c.timeout, want, stderr.String())
+			}
+		}
+		if data, err := os.ReadFile(target); err != nil || string(data) != "before" {
+			t.Errorf("%s: the target holds %q, %v", c.timeout, data, err)
+		}
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) != 2 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/ingraft/ingraft/internal/annot"
 	"github.com/ingraft/ingraft/internal/cluster"
 )
 
@@ -133,7 +134,7 @@ func (k *kubeInject) defaultRevision(ctx context.Context, client *cluster.Client
 	if err != nil {
 		return "", err
 	}
-	if revision := tag.Get("metadata", "labels", "istio.io/rev").Str(); revision != "default" {
+	if revision := tag.Get("metadata", "labels", annot.Revision).Str(); revision != "default" {
 		return revision, nil
 	}
 	return "", nil

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 )
 
 // target is where the data of a command goes: standard output, or the file
@@ -101,12 +102,29 @@ func (t *target) write(ctx context.Context, from io.Reader) error {
 	return nil
 }
 
+// cutError is an interruption after some of the result was written.
+type cutError struct{ written string }
+
+func (e *cutError) Error() string { return "interrupted: " + e.written }
+
+// begun knows whether anything was written.
+type begun struct {
+	to  io.Writer
+	yes atomic.Bool
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	b.yes.Store(true)
+	return b.to.Write(p)
+}
+
 // writeStdout copies to standard output until ctx ends: a reader that does not
 // read must not keep the program from ending.
 func (t *target) writeStdout(ctx context.Context, from io.Reader) error {
 	done := make(chan error, 1)
+	out := &begun{to: t.app.Stdout}
 	go func() {
-		_, err := io.Copy(t.app.Stdout, from)
+		_, err := io.Copy(out, from)
 		done <- err
 	}()
 	select {
@@ -116,6 +134,9 @@ func (t *target) writeStdout(ctx context.Context, from io.Reader) error {
 		}
 		return nil
 	case <-ctx.Done():
+		if out.yes.Load() {
+			return &cutError{"standard output holds a part of the result only"}
+		}
 		return ctx.Err()
 	}
 }

@@ -188,8 +188,11 @@ func (f *files) part(in *input) *filePart {
 }
 
 func (f *files) finish(ctx context.Context) error {
+	written := 0
 	for i, part := range f.parts {
-		if err := ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil && written > 0 {
+			return &cutError{plural(written, "file") + " of those to write were written, each as a whole"}
+		} else if err != nil {
 			return err
 		}
 		end := f.spool.size
@@ -212,6 +215,7 @@ func (f *files) finish(ctx context.Context) error {
 		if err := target.write(ctx, f.spool.section(part.from, end)); err != nil {
 			return err
 		}
+		written++
 	}
 	return nil
 }

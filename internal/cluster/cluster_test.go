@@ -434,6 +434,13 @@ func TestUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { silent.Close() })
+	halfway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		_, _ = io.WriteString(w, "{")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(halfway.Close)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -451,6 +458,7 @@ func TestUnreachable(t *testing.T) {
 	}{
 		{"does not answer", hang.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hang.Certificate().Raw}), "no answer within 30ms"},
 		{"does not shake hands", "https://" + silent.Addr().String(), nil, "no answer within 30ms"},
+		{"stops in the middle", halfway.URL, nil, "no answer within 30ms"},
 		{"refuses connections", "https://" + closed.Addr().String(), nil, "connection refused"},
 		{"unknown certificate", stranger.URL, nil, "certificate"},
 	} {

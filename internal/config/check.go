@@ -257,7 +257,7 @@ func (c *checker) connections(s *meshv1alpha1.ProxyConfig_ConnectionSettings) {
 // The labels that name a place; a proxy ranks endpoints by them by itself.
 func isPlaceLabel(name string) bool {
 	switch name {
-	case "topology.kubernetes.io/region", "topology.kubernetes.io/zone", annot.TopologySubzone:
+	case annot.TopologyRegion, annot.TopologyZone, annot.TopologySubzone:
 		return true
 	}
 	return false

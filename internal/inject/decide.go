@@ -121,8 +121,8 @@ func askHostNetwork(_ *Engine, r *Request) answer {
 func askWindows(_ *Engine, r *Request) answer {
 	for _, path := range [...][]string{
 		{"spec", "os", "name"},
-		{"spec", "nodeSelector", "kubernetes.io/os"},
-		{"spec", "nodeSelector", "beta.kubernetes.io/os"},
+		{"spec", "nodeSelector", annot.NodeOS},
+		{"spec", "nodeSelector", annot.NodeOSBeta},
 	} {
 		if n := r.Pod.Get(path...); n.Str() == "windows" {
 			return answer{

@@ -80,7 +80,7 @@ func (b *bearer) unknown(kind annot.Kind, f source.Field) *diag.Diagnostic {
 		if k, ok := annot.Lookup(other, f.Key); ok && k.Set == annot.ByPeople {
 			return warn(CodeUnknownName, f.KeySpan, f.Key+" is read as "+article(other)+", not as "+article(kind)+": it has no effect",
 				"move it to "+metadataKinds[other].key)
-		} else if ok || strings.HasPrefix(f.Key, "install.operator.istio.io/") {
+		} else if ok || strings.HasPrefix(f.Key, annot.OperatorPrefix) {
 			return nil
 		}
 		if near = annot.Nearest(kind, f.Key); near == "" && b.scope != annot.Pod {

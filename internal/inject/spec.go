@@ -400,9 +400,9 @@ func nameService(a *appending, pod *source.Node) *source.Node {
 		return last
 	}
 	pod = withDefaultLabel(pod, annot.ServiceCanonicalName,
-		first(a.request.Owner.Name, annot.ServiceCanonicalName, "app.kubernetes.io/name", "app"))
+		first(a.request.Owner.Name, annot.ServiceCanonicalName, annot.KubernetesName, "app"))
 	return withDefaultLabel(pod, annot.ServiceCanonicalRevision,
-		first("latest", annot.ServiceCanonicalRevision, "app.kubernetes.io/version", "version"))
+		first("latest", annot.ServiceCanonicalRevision, annot.KubernetesVersion, "version"))
 }
 
 // markRevision labels the pod with the control plane's revision.

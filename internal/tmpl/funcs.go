@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/ingraft/ingraft/internal/annot"
 	"github.com/ingraft/ingraft/internal/config"
 	"github.com/ingraft/ingraft/internal/source"
 )
@@ -400,7 +401,7 @@ func otelResourceAttributes(mesh *meshv1alpha1.MeshConfig, annotations, labels m
 	if !enrichesServiceAttributes(mesh) {
 		return ""
 	}
-	const prefix = "resource.opentelemetry.io/"
+	const prefix = annot.OTelPrefix
 	var attributes []string
 	add := func(name string, values ...string) {
 		for _, v := range values {
@@ -419,7 +420,7 @@ func otelResourceAttributes(mesh *meshv1alpha1.MeshConfig, annotations, labels m
 		instance = namespace + ".$(POD_NAME)." + containers[0].Name
 	}
 	add("service.namespace", annotations[prefix+"service.namespace"], namespace)
-	add("service.version", annotations[prefix+"service.version"], labels["app.kubernetes.io/version"], image)
+	add("service.version", annotations[prefix+"service.version"], labels[annot.KubernetesVersion], image)
 	add("service.instance.id", annotations[prefix+"service.instance.id"], instance)
 	return strings.Join(attributes, ",")
 }
