@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/ingraft/ingraft/internal/annot"
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/inject"
 	"github.com/ingraft/ingraft/internal/kube"
@@ -90,7 +91,7 @@ func ParseHooks(objects ...*source.Node) ([]Hook, diag.List) {
 				findings = append(findings, bad)
 				continue
 			}
-			h.Configuration, h.Revision = ref.Name, object.Get("metadata", "labels", "istio.io/rev").Scalar()
+			h.Configuration, h.Revision = ref.Name, object.Get("metadata", "labels", annot.Revision).Scalar()
 			hooks = append(hooks, h)
 		}
 	}
@@ -236,9 +237,6 @@ func askRules(h *Hook, _, _ *source.Node) (Verdict, inject.Consulted) {
 	return NotAsked, inject.Consulted{Evidence: "no rule lists CREATE of v1 pods", Span: list.Span()}
 }
 
-// namespaceName is a label that the API server gives to every namespace.
-const namespaceName = "kubernetes.io/metadata.name"
-
 func askNamespaces(h *Hook, _, namespace *source.Node) (Verdict, inject.Consulted) {
 	c := inject.Consulted{Span: h.namespaces.node.Span()}
 	if h.namespaces.Empty() {
@@ -251,7 +249,7 @@ func askNamespaces(h *Hook, _, namespace *source.Node) (Verdict, inject.Consulte
 	}
 	set := labelsOf(namespace)
 	if name := namespace.Get("metadata", "name").Str(); name != "" {
-		set[namespaceName] = name
+		set[annot.NamespaceName] = name
 	}
 	return matches(h.namespaces, set, "namespaceSelector", "the namespace's labels", c)
 }

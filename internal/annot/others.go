@@ -3,6 +3,8 @@ package annot
 // Names that the mesh reads or that tell something about pods, but that are
 // nobody's setting of the mesh: they are not in the table.
 const (
+	// The label that the API server gives to every namespace.
+	NamespaceName = "kubernetes.io/metadata.name"
 	// Labels of nodes: the operating system, today and before, and the place.
 	NodeOS         = "kubernetes.io/os"
 	NodeOSBeta     = "beta.kubernetes.io/os"
