@@ -375,10 +375,10 @@ func renderedLine(out []byte, at int) []byte {
 // merge applies overlays to the user's pod, and to an empty one.
 func (in *injection) merge(overlays []overlay) (*source.Node, *diag.Diagnostic) {
 	in.templates = source.NewMap()
+	sidecars := sidecarList(overlays)
 	for i, o := range overlays {
-		if find(specList(in.templates, listInitContainers), proxyContainer) >= 0 {
-			// A native sidecar is there: this template's sidecar is the same one.
-			o.root = oneProxy(o.root, listInitContainers)
+		if sidecars != "" {
+			o.root = oneProxy(o.root, sidecars)
 		}
 		overlays[i] = o
 		below, above, _ := settleVolumes(in.templates, o.root, never)
@@ -412,6 +412,27 @@ func (in *injection) merge(overlays []overlay) (*source.Node, *diag.Diagnostic) 
 		pod = merged
 	}
 	return pod, nil
+}
+
+// sidecarList returns the list that the sidecar is to be in, whichever template
+// adds to it: that of the first template that gives it an image, else of the
+// first that has one; "" where none has. There must not be one in each list.
+func sidecarList(overlays []overlay) string {
+	first := ""
+	for _, o := range overlays {
+		for _, list := range [...]string{listInitContainers, listContainers} {
+			items := specList(o.root, list)
+			i := find(items, proxyContainer)
+			switch {
+			case i < 0 || items[i].Get("$patch") != nil:
+			case items[i].Get("image").Scalar() != "":
+				return list
+			case first == "":
+				first = list
+			}
+		}
+	}
+	return first
 }
 
 func never(string) bool { return false }

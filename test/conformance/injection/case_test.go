@@ -227,6 +227,7 @@ func openShiftNamespaces() []*corev1.Namespace {
 		"groups-only": {groups: "5000/5"},
 		"empty":       {uids: "", groups: ""},
 		"broken":      {uids: "many", groups: "1000/10,few"},
+		"half":        {uids: "1000/", groups: "many/10"},
 		"plain":       nil,
 	} {
 		all = append(all, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}})

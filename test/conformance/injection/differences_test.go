@@ -187,9 +187,14 @@ func (s situation) references(yield func(reference) bool) {
 	if !add(nil, s.peer, s.object) || s.Then != nil && !again(s.Object) {
 		return
 	}
-	for _, volumes := range []bool{false, true} {
-		if o, ok := stripped(s.own, volumes); ok && !again(o) {
+	if o, ok := stripped(s.own, false, nil); ok {
+		if !again(o) {
 			return
+		}
+		for _, still := range [][]string{nil, claimed(list[len(list)-1].outcome)} {
+			if o, _ := stripped(s.own, true, still); !again(o) {
+				return
+			}
 		}
 	}
 	for _, r := range list {
@@ -405,11 +410,18 @@ func (s situation) reached(r reference) ([]string, difference) {
 		for _, mend := range mends {
 			mend.do(&m)
 		}
-		fixed, err := tree(m.pod)
-		if err != nil {
-			return nil, s.difference
+		made := podOf(ours[i].template)
+		if names[nameProxies] || slices.Contains(r.names, nameProxies) {
+			inAnyOrder(m.pod)
+			inAnyOrder(made)
 		}
-		after[i].template["metadata"], after[i].template["spec"] = fixed["metadata"], fixed["spec"]
+		for pod, template := range map[*corev1.Pod]object{m.pod: after[i].template, made: ours[i].template} {
+			t, err := tree(pod)
+			if err != nil {
+				return nil, s.difference
+			}
+			template["metadata"], template["spec"] = t["metadata"], t["spec"]
+		}
 	}
 	d := compare(outcome{object: decodeObject(mustJSON(want))}, outcome{object: decodeObject(mustJSON(got))})
 	return append(slices.Clone(r.names), slices.Sorted(maps.Keys(names))...), d

@@ -119,6 +119,9 @@ func (g gen) annotations() object {
 	if g.has(quirkRedirect) {
 		maps.Copy(o, g.texts(redirectTexts, 1, 2, 0))
 	}
+	if g.custom && g.chance(0.35) {
+		o["inject.istio.io/templates"] = oneOf(g, "sidecar,custom", "sidecar,custom", "custom")
+	}
 	// What chooses the templates, and the proxy's own settings, matter most.
 	for _, t := range annotationTexts {
 		switch t.key {

@@ -39,7 +39,7 @@ func settingNumber(n uint64) recipe {
 	}
 	if r.File == "" && g.chance(0.8) {
 		// Reading the many templates of gateways costs more than an injection.
-		r.Edits = append(r.Edits, edit{In: "config", Path: []string{"only"}, Value: []string{"sidecar", "gateway", "grpc-simple", "grpc-agent", "custom"}})
+		r.Edits = append(r.Edits, edit{In: "config", Path: []string{"only"}, Value: []any{"sidecar", "gateway", "grpc-simple", "grpc-agent", "custom"}})
 	}
 	if g.chance(0.1) && r.Revision == "" {
 		r.Revision = oneOf(g, "default", "canary", "1-31")

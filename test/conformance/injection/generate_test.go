@@ -15,6 +15,8 @@ type gen struct {
 	// quirks are what this case has of the kinds that make most of the
 	// deliberate differences.
 	quirks []quirk
+	// custom tells that the configuration has a template called custom.
+	custom bool
 }
 
 // quirk is something odd about a pod that ingraft and the peer see differently.
@@ -78,6 +80,7 @@ func generate(seed, n uint64, w world) testCase {
 		g.quirks = some(g, 1, 1, quirks)
 	}
 	c := testCase{World: w, Recipe: g.recipe(), Door: doorWebhook}
+	g.custom = slices.ContainsFunc(c.Recipe.Edits, func(e edit) bool { return strings.Join(e.Path, ".") == "templates.custom" })
 	if g.chance(0.45) && !w.OpenShift {
 		c.Door = doorCLI
 	}
@@ -87,7 +90,7 @@ func generate(seed, n uint64, w world) testCase {
 		c.Object = g.admitted()
 		c.Namespace = oneOf(g, "shop", "shop", "default", "kube-system", "test-ns")
 		if w.OpenShift {
-			c.Namespace = oneOf(g, "test-ns", "uids-only", "dash", "groups-only", "empty", "broken", "plain", "absent")
+			c.Namespace = oneOf(g, "test-ns", "uids-only", "dash", "groups-only", "empty", "broken", "half", "plain", "absent")
 		}
 		c.Path = g.path()
 	}
@@ -373,7 +376,7 @@ func (g gen) olderInjection(annotations, spec object, status, saved string) {
 	}
 	env := []any{object{"name": "ISTIO_META_CLUSTER_ID", "value": "old"}}
 	if g.chance(0.5) {
-		env = append(env, object{"name": "ISTIO_KUBE_APP_PROBERS", "value": oneOf(g, `{"/app-health/app/readyz":{"httpGet":{"path":"/old","port":81}}}`, `{}`)})
+		env = append(env, object{"name": "ISTIO_KUBE_APP_PROBERS", "value": oneOf(g, `{"/app-health/app/readyz":{"httpGet":{"path":"/old","port":81}}}`, `{}`, `bad`)})
 	}
 	proxy := object{"name": "istio-proxy", "image": "old/proxyv2:1.20", "env": env}
 	inits, _ := spec["initContainers"].([]any)

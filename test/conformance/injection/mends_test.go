@@ -77,12 +77,13 @@ func mendProxies(m *mending) {
 	}
 	stays, goes := &spec.InitContainers[native], spec.Containers[classic]
 	list, save := "containers", users(m.before.Spec.Containers)
-	if mine := users(m.before.Spec.InitContainers); mine != nil && !m.templatesAreNative() {
+	mine := users(m.before.Spec.InitContainers)
+	if mine != nil && !m.templatesAreNative() || mine == nil && spec.InitContainers[native].Image == "" {
 		stays, goes, list, save = &spec.Containers[classic], spec.InitContainers[native], "initContainers", mine
 		goes.RestartPolicy = nil
 	}
 	below := *stays
-	if list == "initContainers" {
+	if mine != nil && list == "initContainers" {
 		// As ever, the template is put over the user's container, and that over it.
 		below = overlaid(goes, *stays)
 	}
@@ -94,7 +95,6 @@ func mendProxies(m *mending) {
 	if auto && stays.Image == "" {
 		stays.Image = "auto" // no template has an image
 	}
-	stays.Env = m.finishingLast(stays.Env)
 	m.note(nameProxies)
 	if list == "containers" {
 		spec.Containers = slices.Delete(spec.Containers, classic, classic+1)
@@ -114,6 +114,21 @@ func mendProxies(m *mending) {
 		}
 		m.save(*c)
 	}
+	if list == "containers" {
+		m.saveOnce()
+	}
+}
+
+// saveOnce keeps of a sidecar that was saved in both lists the one among the
+// init containers.
+func (m *mending) saveOnce() {
+	var kept inject.ParsedContainers
+	text, ok := m.pod.Annotations["proxy.istio.io/overrides"]
+	if !ok || json.Unmarshal([]byte(text), &kept) != nil || !slices.ContainsFunc(kept.InitContainers, isProxy) {
+		return
+	}
+	kept.Containers = slices.DeleteFunc(kept.Containers, isProxy)
+	m.pod.Annotations["proxy.istio.io/overrides"] = string(mustJSON(kept))
 }
 
 // save adds a container of the user's to those that the annotation keeps, in
@@ -220,24 +235,17 @@ func (m *mending) templatesAreNative() bool {
 	return json.Unmarshal([]byte(m.pod.Annotations[statusAnnotation]), &status) == nil && slices.Contains(status.InitContainers, "istio-proxy")
 }
 
-// finishingLast puts the variables that are set when all is merged at the end:
-// those of the request's path, then what metrics and probes were.
-func (m *mending) finishingLast(env []corev1.EnvVar) []corev1.EnvVar {
-	ofPath := proxyEnv(m.s.Path)
-	rank := func(e corev1.EnvVar) int {
-		switch _, ok := ofPath[e.Name]; {
-		case e.Name == "ISTIO_PROMETHEUS_ANNOTATIONS":
-			return 2
-		case e.Name == "ISTIO_KUBE_APP_PROBERS":
-			return 3
-		case ok:
-			return 1
+// inAnyOrder puts what was merged of two sidecars into one order: what is said
+// of that one container does not go as far as the order of its variables,
+// mounts and ports.
+func inAnyOrder(pod *corev1.Pod) {
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		if i := slices.IndexFunc(list, isProxy); i >= 0 {
+			slices.SortStableFunc(list[i].Env, func(a, b corev1.EnvVar) int { return strings.Compare(a.Name, b.Name) })
+			slices.SortStableFunc(list[i].VolumeMounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.MountPath, b.MountPath) })
+			slices.SortStableFunc(list[i].Ports, func(a, b corev1.ContainerPort) int { return int(a.ContainerPort - b.ContainerPort) })
 		}
-		return 0
 	}
-	env = slices.Clone(env)
-	slices.SortStableFunc(env, func(a, b corev1.EnvVar) int { return rank(a) - rank(b) })
-	return env
 }
 
 // overlaid merges a container over another.

@@ -173,12 +173,17 @@ func newPeer(s *setting, c *fakeCluster) (*peer, error) {
 
 // webhook serves a configuration. c is what it asks about namespaces, or nil.
 func (p *peer) webhook(config inject.Config, c *fakeCluster) (http.Handler, error) {
+	return p.serve(fixedConfig{&config, p.setting.values}, c)
+}
+
+// serve serves what a watcher of configurations has. Nobody runs it.
+func (p *peer) serve(watcher inject.Watcher, c *fakeCluster) (http.Handler, error) {
 	env := &model.Environment{Watcher: meshwatcher.NewTestWatcher(p.mesh)}
 	env.SetPushContext(&model.PushContext{ProxyConfigs: &model.ProxyConfigs{}})
 	mux := http.NewServeMux()
 	clusters := multicluster.NewFakeController()
 	_, err := inject.NewWebhook(inject.WebhookParameters{
-		Watcher: fixedConfig{&config, p.setting.values}, Env: env, Mux: mux, Revision: p.setting.revision, MultiCluster: clusters,
+		Watcher: watcher, Env: env, Mux: mux, Revision: p.setting.revision, MultiCluster: clusters,
 	})
 	if err == nil && c != nil {
 		c.join(clusters)

@@ -185,6 +185,12 @@ func editConfig(text string, edits []edit) (string, error) {
 	if len(edits) == 0 {
 		return text, nil
 	}
+	for _, e := range edits {
+		if len(e.Path) == 0 {
+			s, _ := e.Value.(string)
+			return s, nil
+		}
+	}
 	head, templates, ok := strings.Cut(text, "\ntemplates:\n")
 	if !ok {
 		return "", errors.New("the charts made no templates")
@@ -195,7 +201,11 @@ func editConfig(text string, edits []edit) (string, error) {
 		case len(e.Path) == 2 && e.Path[0] == "templates":
 			added = append(added, edit{Path: e.Path[1:], Value: e.Value})
 		case len(e.Path) == 1 && e.Path[0] == "only":
-			templates = onlyTemplates(templates, e.Value.([]string))
+			var names []string
+			for _, name := range e.Value.([]any) {
+				names = append(names, fmt.Sprint(name))
+			}
+			templates = onlyTemplates(templates, names)
 		default:
 			rest = append(rest, e)
 		}

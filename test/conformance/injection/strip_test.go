@@ -10,17 +10,35 @@ import (
 // injection, as far as its marks tell. The peer means to inject again as if
 // for the first time (it strips what the templates see), but merges into the
 // pod as it comes: injecting the stripped pod is what it means. ok tells that
-// there was something to strip.
-func stripped(o object, volumes bool) (object, bool) {
+// there was something to strip. Volumes and pull secrets go too where volumes
+// says so, but for those that are still to be there.
+func stripped(o object, volumes bool, still []string) (object, bool) {
 	o = copyTree(o).(object)
 	found := false
 	for _, w := range workloadsOf(o) {
-		found = stripPod(w.template, volumes) || found
+		found = stripPod(w.template, volumes, still) || found
 	}
 	return o, found
 }
 
-func stripPod(pod object, volumes bool) bool {
+// claimed lists the volumes and pull secrets that the status of an injected
+// object names.
+func claimed(o outcome) []string {
+	t, err := tree(o.object)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, w := range workloadsOf(t) {
+		var status struct{ Volumes, ImagePullSecrets []string }
+		if json.Unmarshal([]byte(podOf(w.template).Annotations[statusAnnotation]), &status) == nil {
+			names = append(append(names, status.Volumes...), status.ImagePullSecrets...)
+		}
+	}
+	return names
+}
+
+func stripPod(pod object, volumes bool, still []string) bool {
 	meta, _ := pod["metadata"].(object)
 	annotations, _ := meta["annotations"].(object)
 	spec, _ := pod["spec"].(object)
@@ -45,7 +63,7 @@ func stripPod(pod object, volumes bool) bool {
 		return false
 	}
 	delete(annotations, statusAnnotation)
-	if left, leftInits := notOfMesh(status.Containers), notOfMesh(status.InitContainers); len(left)+len(leftInits) > 0 {
+	if left, leftInits := remaining(status.Containers, saved.Containers), remaining(status.InitContainers, saved.InitContainers); len(left)+len(leftInits) > 0 {
 		// These stay, but templates do not see them.
 		annotations[statusAnnotation] = string(mustJSON(object{"containers": left, "initContainers": leftInits}))
 	}
@@ -77,8 +95,8 @@ func stripPod(pod object, volumes bool) bool {
 		}
 	}
 	if volumes {
-		spec["volumes"] = take(items(spec, "volumes"), status.Volumes, status.Kept.Volumes)
-		spec["imagePullSecrets"] = take(items(spec, "imagePullSecrets"), status.ImagePullSecrets, status.Kept.ImagePullSecrets)
+		spec["volumes"] = take(items(spec, "volumes"), status.Volumes, append(still, status.Kept.Volumes...))
+		spec["imagePullSecrets"] = take(items(spec, "imagePullSecrets"), status.ImagePullSecrets, append(still, status.Kept.ImagePullSecrets...))
 	}
 	return true
 }
@@ -94,8 +112,15 @@ func items(m object, list string) []object {
 	return out
 }
 
-func notOfMesh(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(meshContainers, name) })
+// remaining returns those of the injected containers that are neither the
+// mesh's own nor saved.
+func remaining(injected []string, saved []any) []string {
+	return slices.DeleteFunc(slices.Clone(injected), func(name string) bool {
+		return slices.Contains(meshContainers, name) || slices.ContainsFunc(saved, func(s any) bool {
+			c, _ := s.(object)
+			return c["name"] == name
+		})
+	})
 }
 
 // take returns the items without those that were injected.
