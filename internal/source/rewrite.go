@@ -1342,10 +1342,17 @@ func (r *rewriter) whole(root *Node) ([]byte, error) {
 	w := r.writer()
 	w.reuse = false
 	if r.doc.Format == JSON {
-		w.dst = append(w.dst, r.src[:old.start]...)
 		w.flow(root, "")
-		out := append(w.dst, r.src[old.end:]...)
-		return out, r.check(out, root)
+		head := r.src[:old.start]
+		var err error
+		// A scalar may not stand behind a tab, as brackets may.
+		for _, head := range [][]byte{head, bytes.TrimRight(head, " \t")} {
+			out := slices.Concat(head, w.dst, r.src[old.end:])
+			if err = r.check(out, root); err == nil {
+				return out, nil
+			}
+		}
+		return nil, err
 	}
 	w.value(root, -1, false, "")
 	text := bytes.TrimPrefix(bytes.TrimPrefix(w.dst, []byte(" ")), []byte(w.newline))
