@@ -63,27 +63,25 @@ func (c *Client) DefaultNamespace() string { return c.namespace }
 // get reads one path. The answer is an object; a status above 299 and an
 // answer that is no object are errors.
 func (c *Client) get(ctx context.Context, doing, accept, path string, query url.Values) (*source.Node, error) {
-	bounded, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
 	request := c.rest.Get().AbsPath(path).SetHeader("Accept", accept)
 	for key, values := range query {
 		for _, value := range values {
 			request.Param(key, value)
 		}
 	}
+	return c.do(ctx, doing, path, request)
+}
+
+// do sends a request for an object.
+func (c *Client) do(ctx context.Context, doing, path string, request *rest.Request) (*source.Node, error) {
+	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	body, err := request.Do(bounded).Raw()
-	var status apierrors.APIStatus
-	switch {
-	case err != nil && bounded.Err() != nil:
-		return nil, c.unreachable(ctx, doing, bounded.Err())
-	case errors.As(err, &status):
-		message := messageOf(body)
-		if message == "" {
-			message = status.Status().Message
+	if err != nil {
+		if bounded.Err() != nil {
+			err = bounded.Err()
 		}
-		return nil, c.refused(doing, int(status.Status().Code), message)
-	case err != nil:
-		return nil, c.unreachable(ctx, doing, err)
+		return nil, c.failed(ctx, doing, body, err)
 	}
 	doc, err := source.Parse(source.NewText(path, body))
 	if err == nil && doc.Root.Kind() != source.Map {
@@ -93,6 +91,20 @@ func (c *Client) get(ctx context.Context, doing, accept, path string, query url.
 		return nil, &Error{Failed, "", fmt.Errorf("%s: %s does not answer like an API server: %w", doing, c.server, err)}
 	}
 	return doc.Root, nil
+}
+
+// failed turns the error of a request into one for people. body is what the
+// server said, if anything.
+func (c *Client) failed(ctx context.Context, doing string, body []byte, err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return c.unreachable(ctx, doing, err)
+	}
+	message := messageOf(body)
+	if message == "" {
+		message = status.Status().Message
+	}
+	return c.refused(doing, int(status.Status().Code), message)
 }
 
 // messageOf returns the message of a Status, or "" where the body is none.
@@ -161,16 +173,7 @@ const pageSize = 500
 // namespace is "". The API server leaves out apiVersion and kind of objects in
 // a list. The iteration ends with the first error.
 func (c *Client) List(ctx context.Context, r schema.GroupVersionResource, namespace string, o ListOptions) iter.Seq2[*source.Node, error] {
-	accept := acceptJSON
-	if o.MetadataOnly {
-		accept = acceptMeta
-	}
-	query := url.Values{}
-	for key, value := range map[string]string{"labelSelector": o.LabelSelector, "fieldSelector": o.FieldSelector} {
-		if value != "" {
-			query.Set(key, value)
-		}
-	}
+	accept, query := o.request(acceptMeta)
 	return func(yield func(*source.Node, error) bool) {
 		for page, err := range c.pages(ctx, r, namespace, accept, query) {
 			if err != nil {

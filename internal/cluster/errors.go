@@ -26,6 +26,9 @@ const (
 	Forbidden
 	// NotFound is an object, or a key of one, that does not exist.
 	NotFound
+	// Conflict is a write that somebody else was faster with: the object is
+	// another one now, or exists already.
+	Conflict
 )
 
 // Error is what went wrong with a cluster, in words for its user.
@@ -93,6 +96,8 @@ func (c *Client) refused(doing string, code int, message string) error {
 	switch code {
 	case http.StatusNotFound:
 		return &Error{NotFound, "", err}
+	case http.StatusConflict:
+		return &Error{Conflict, "", err}
 	case http.StatusForbidden:
 		return &Error{Forbidden, "Ask for the right, or, to do without the cluster, give " + withoutCluster + ".", err}
 	case http.StatusUnauthorized:
