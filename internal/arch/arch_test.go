@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"internal/kube", "internal/annot", "internal/config", "internal/tmpl"},
 	{"internal/inject", "internal/admit", "internal/chart", "internal/undo"},
 	{"internal/metrics", "internal/certs", "internal/cluster"},
-	{"internal/webhook"},
+	{"internal/upkeep", "internal/webhook"},
 	{"internal/cli"},
 	{"cmd/ingraft"},
 }

@@ -294,3 +294,11 @@ func Decode(data map[string][]byte) (*State, error) {
 	s.serving = &serving
 	return s, nil
 }
+
+// Trusts reports whether whoever trusts a bundle, PEM, takes what is served.
+func Trusts(bundle []byte, s *State, now time.Time) bool {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	_, err := s.serving.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now})
+	return err == nil
+}
