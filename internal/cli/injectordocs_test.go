@@ -45,7 +45,14 @@ func TestInjectorDocs(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| metric | kind | what it tells |\n| --- | --- | --- |\n")
 	help := ""
-	for line := range strings.Lines(answers[2]) {
+	// All of them has an injector that keeps its certificate in a cluster.
+	keeper := serveInjector(t, dir, "--kubeconfig", controlPlane(t).Kubeconfig(t), "-n", "mesh", "--secret", "certs")
+	keeper.await("serving with a new certificate")
+	_, numbers := keeper.get("/metrics")
+	if !strings.Contains(answers[2], "# TYPE ingraft_admissions_total counter") {
+		t.Errorf("metrics %s", answers[2])
+	}
+	for line := range strings.Lines(numbers) {
 		if rest, ok := strings.CutPrefix(line, "# HELP "); ok {
 			_, help, _ = strings.Cut(strings.TrimSpace(rest), " ")
 		} else if rest, ok := strings.CutPrefix(line, "# TYPE "); ok {

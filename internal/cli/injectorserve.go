@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/ingraft/ingraft/internal/certs"
+	"github.com/ingraft/ingraft/internal/cluster"
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/inject"
 	"github.com/ingraft/ingraft/internal/metrics"
@@ -35,6 +36,9 @@ type serve struct {
 	onError, cacheSize string
 	drain              time.Duration
 	pprof              bool
+	// secret and webhookConfigs name what is kept in the cluster.
+	secret         string
+	webhookConfigs []string
 
 	cacheBytes int64
 	log        *slog.Logger
@@ -44,6 +48,12 @@ type serve struct {
 	// serving is the certificate to serve with.
 	serving      atomic.Pointer[tls.Certificate]
 	certificates *metrics.Counters
+	// ctx ends what goes on in the background.
+	ctx context.Context
+	// cluster is nil where there is none, or nothing of it is needed.
+	cluster *watched
+	// loaded is what the configuration was made of last.
+	loaded *pieces
 }
 
 // drainTime is how long an injector that ends goes on serving: what a
@@ -66,16 +76,21 @@ func (a *app) injectorServeCommand() *cobra.Command {
 		Long: `serve answers the reviews of an API server, as kube-inject answers for files: with
 the same engine, and so with the same pod.
 
-The configuration comes from files, which are watched; else from the built-in
-defaults. A configuration that is broken is refused, and the one before stays.
-The certificate comes from files, which are watched too; else ingraft makes an
-authority of its own, whose certificates --ca-file gets.
+The configuration comes from files, which are watched; else, where a cluster is
+configured or the command runs in a pod, from the ConfigMaps of the control
+plane, which are watched, too; else from the built-in defaults. One that is
+broken is refused, and the one before stays. The certificate comes from files,
+which are watched; else ingraft makes an authority of its own, and keeps it in
+the Secret that --secret names, for all replicas, or in memory.
 
 /inject and below take reviews; /healthz, /readyz and /metrics are on the
 monitoring port. The log is JSON, on standard error, one line an admission.`,
 		Example: `  # Serve with the certificate of cert-manager and the control plane's mounted ConfigMaps
   ` + a.name + ` injector serve --tls-cert-file tls.crt --tls-key-file tls.key \
     --injectConfigFile /etc/istio/inject/config --valuesFile /etc/istio/inject/values --meshConfigFile /etc/istio/config/mesh
+
+  # In a pod: with the control plane's ConfigMaps, and a certificate of its own
+  ` + a.name + ` injector serve --secret ingraft-injector --webhook-config ingraft-injector --dns-name ingraft-injector.ingraft.svc
 
   # Try it on this machine
   ` + a.name + ` injector serve --listen 127.0.0.1:15017 --ca-file ca.crt`,
@@ -88,9 +103,6 @@ monitoring port. The log is JSON, on standard error, one line an admission.`,
 		},
 	}
 	s.registerConfig(c)
-	for _, name := range []string{"injectConfigMapName", "meshConfigMapName"} {
-		_ = c.Flags().MarkHidden(name)
-	}
 	f := c.Flags()
 	f.StringVar(&s.listen, "listen", ":15017", "address of the webhook")
 	f.StringVar(&s.monitoring, "monitoring-listen", ":15014", "address of health and metrics; empty for none")
@@ -98,11 +110,13 @@ monitoring port. The log is JSON, on standard error, one line an admission.`,
 	f.StringVar(&s.keyFile, "tls-key-file", "", "file with its key, PEM")
 	f.StringVar(&s.caFile, "ca-file", "", "file to write the certificates of ingraft's own authority to, PEM")
 	f.StringSliceVar(&s.names, "dns-name", nil, "name or IP address for ingraft's own certificate, beside localhost (repeatable)")
+	f.StringVar(&s.secret, "secret", "", "Secret, in --namespace, to keep ingraft's own certificate in; and Lease by which replicas agree who does")
+	f.StringSliceVar(&s.webhookConfigs, "webhook-config", nil, "MutatingWebhookConfiguration whose caBundle to keep right (repeatable)")
 	f.StringVar(&s.onError, "on-error", "deny", "what becomes of a pod that cannot be injected into: deny, or allow: it is made as it is, with a warning")
 	f.StringVar(&s.cacheSize, "cache-size", "32Mi", "memory for answers to replicas, 0 for none")
 	f.DurationVar(&s.drain, "drain", drainTime, "how long to go on serving once told to end")
 	f.BoolVar(&s.pprof, "pprof", false, "serve profiles on the monitoring port, at /debug/pprof/")
-	f.StringVar(&s.nativeSidecars, "native-sidecars", "auto", "make the sidecar a native one: true, false, or auto: as ENABLE_NATIVE_SIDECARS or --kube-version say; else false")
+	f.StringVar(&s.nativeSidecars, "native-sidecars", "auto", "make the sidecar a native one: true, false, or auto: as ENABLE_NATIVE_SIDECARS or --kube-version say; else as the cluster's nodes are; else false")
 	f.StringVar(&s.kubeVersion, "kube-version", "", "version of Kubernetes that the pods will run on, for example 1.33")
 	return c
 }
@@ -133,6 +147,16 @@ func (s *serve) check() error {
 	if s.certFile != "" && (s.caFile != "" || len(s.names) > 0) {
 		return usagef("--ca-file and --dns-name are about a certificate of ingraft's own, but --tls-cert-file gives another")
 	}
+	if s.certFile != "" && s.secret != "" {
+		return usagef("--secret is about a certificate of ingraft's own, but --tls-cert-file gives another")
+	}
+	if s.caFile != "" && s.secret != "" {
+		return usagef("--ca-file and --secret are two places for one thing").hinted("The Secret has it as ca.crt.")
+	}
+	if len(s.webhookConfigs) > 0 && s.secret == "" {
+		return usagef("--webhook-config needs --secret, which says what its caBundle has to be")
+	}
+	s.revisionGiven = s.revision != ""
 	if s.drain < 0 {
 		return usagef("--drain is negative")
 	}
@@ -147,6 +171,12 @@ func (s *serve) run(ctx context.Context) error {
 	})
 	s.reloader = &webhook.Reloader{Load: s.load, Handler: s.handler, Log: s.log, Now: s.Now}
 	s.registerMetrics()
+	background, stop := context.WithCancel(ctx)
+	defer stop()
+	s.ctx = background
+	if err := s.findCluster(); err != nil {
+		return err
+	}
 	files := webhook.NewFiles(s.paths(s.injectConfigFile, s.meshConfigFile, s.valuesFile)...)
 	if err := s.reloader.Reload(ctx); err != nil {
 		return fmt.Errorf("loading the configuration: %w", err)
@@ -156,18 +186,25 @@ func (s *serve) run(ctx context.Context) error {
 		return fmt.Errorf("listening on --listen %s: %w", s.listen, err)
 	}
 	defer hook.Close()
-	keep, err := s.certificate(hook.Addr())
+	keep, resign, err := s.certificate(hook.Addr())
 	if err != nil {
 		return err
 	}
 	server := &webhook.Server{
 		Hook: s.handler, Webhook: hook, Metrics: &s.registry, Pprof: s.pprof, Log: s.log, Drain: s.drain, Grace: graceTime,
-		Certificate: func() (*tls.Certificate, error) { return s.serving.Load(), nil },
-		Ready: func() error {
-			if !s.handler.Installed() {
-				return errors.New("there is no configuration yet")
+		Certificate: func() (*tls.Certificate, error) {
+			if c := s.serving.Load(); c != nil {
+				return c, nil
 			}
-			if s.Now().After(s.serving.Load().Leaf.NotAfter) {
+			return nil, errNoCertificate
+		},
+		Ready: func() error {
+			switch c := s.serving.Load(); {
+			case !s.handler.Installed():
+				return errors.New("there is no configuration yet")
+			case c == nil:
+				return errNoCertificate
+			case s.Now().After(c.Leaf.NotAfter):
 				return errors.New("its certificate has expired")
 			}
 			return nil
@@ -183,16 +220,32 @@ func (s *serve) run(ctx context.Context) error {
 	}
 	s.log.Info("serving", started...)
 
-	watching, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.watch(watching, files, keep)
+		s.watch(background, files, keep)
 	}()
 	err = server.Run(ctx)
 	stop()
 	<-ended
+	resign()
 	s.log.Info("ended")
+	return err
+}
+
+var errNoCertificate = errors.New("there is no certificate yet")
+
+// findCluster connects to the cluster where something is to come from it, or
+// to be kept in it.
+func (s *serve) findCluster() error {
+	if s.injectConfigFile != "" && s.secret == "" {
+		return nil
+	}
+	var err error
+	s.cluster, err = s.connect()
+	if err == nil && s.cluster == nil && s.secret != "" {
+		err = &hintedError{fmt.Errorf("keeping a certificate in --secret %s: %w", s.secret, cluster.ErrNotConfigured), "Give --kubeconfig, or run it in a pod with a service account."}
+	}
 	return err
 }
 
@@ -212,16 +265,25 @@ func (s *serve) paths(files ...string) []string {
 func (s *serve) watch(ctx context.Context, files *webhook.Files, keep func()) {
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
+	var objects chan struct{}
+	if s.cluster != nil {
+		objects = s.cluster.changed
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
-		}
-		if files.Changed() {
+		case <-objects:
+			if p, err := s.pieces(ctx); err == nil && p.same(s.loaded) {
+				continue
+			}
 			_ = s.reloader.Reload(ctx) // it has told
+		case <-tick.C:
+			if files.Changed() {
+				_ = s.reloader.Reload(ctx)
+			}
+			keep()
 		}
-		keep()
 	}
 }
 
@@ -267,21 +329,30 @@ func (s *serve) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(s.Stderr, &slog.HandlerOptions{Level: level}))
 }
 
-// load gets the configuration, from files or the built-in one, and compiles it.
-func (s *serve) load(context.Context) (*webhook.Installation, error) {
-	var p *pieces
-	var err error
+// pieces gets the parts of the configuration: from files, else from the
+// cluster, else the built-in ones.
+func (s *serve) pieces(ctx context.Context) (*pieces, error) {
 	if s.injectConfigFile != "" {
-		p, err = s.ownFiles(s.injectConfigFile, s.meshConfigFile, s.valuesFile)
-	} else {
-		p = &pieces{}
-		if err = s.ownPieces(p); err == nil {
-			err = s.fromBuiltin(p)
-		}
+		return s.ownFiles(s.injectConfigFile, s.meshConfigFile, s.valuesFile)
 	}
+	p := &pieces{}
+	err := s.ownPieces(p)
+	if err == nil && s.cluster != nil {
+		err = s.cluster.readPieces(ctx, p)
+	}
+	if err == nil {
+		err = s.fromBuiltin(p)
+	}
+	return p, err
+}
+
+// load gets the configuration, and compiles it.
+func (s *serve) load(ctx context.Context) (*webhook.Installation, error) {
+	p, err := s.pieces(ctx)
 	if err != nil {
 		return nil, err
 	}
+	s.loaded = p
 	set, list := s.kubeInject.load(p)
 	if set == nil {
 		return nil, mistakes(list)
@@ -294,10 +365,22 @@ func (s *serve) load(context.Context) (*webhook.Installation, error) {
 		s.log.Warn("the configuration", "finding", d.Error(), "fix", d.Fix)
 	}
 	native, _ := s.nativeWithoutNodes()
-	return &webhook.Installation{
+	i := &webhook.Installation{
 		Engine: engine, Revision: s.revision, Getenv: s.engineEnv,
 		Native: func(*source.Node) bool { return native },
-	}, nil
+	}
+	if w := s.cluster; w != nil {
+		if err := w.learn(ctx, set); err != nil {
+			return nil, err
+		}
+		if w.nodes.Load() != nil {
+			i.Native = func(pod *source.Node) bool { return w.nodes.Load().Native(pod.Get("spec", "nodeName").Str()) }
+		}
+		if w.spaces != nil {
+			i.Namespace = w.spaces.get
+		}
+	}
+	return i, nil
 }
 
 // ownPieces reads mesh configuration and values from files where these are
@@ -330,18 +413,44 @@ func mistakes(list diag.List) error {
 	return errors.Join(all...)
 }
 
-// certificate gets the certificate to serve with, and returns what is to be
-// called from time to time to keep it fresh.
-func (s *serve) certificate(addr net.Addr) (keep func(), err error) {
+// certificate gets the certificate to serve with. It returns what is to be
+// called from time to time to keep it fresh, and what at the end.
+func (s *serve) certificate(addr net.Addr) (keep, resign func(), err error) {
 	if s.certFile != "" {
-		return s.certificateOfFiles()
+		keep, err = s.certificateOfFiles()
+		return keep, func() {}, err
 	}
 	names := append([]string{"localhost"}, s.names...)
 	ips := []string{"127.0.0.1", "::1"}
-	if tcp, ok := addr.(*net.TCPAddr); ok && !tcp.IP.IsUnspecified() && !slices.Contains(ips, tcp.IP.String()) {
+	if tcp, ok := addr.(*net.TCPAddr); ok && !tcp.IP.IsUnspecified() && !slices.Contains(ips, tcp.IP.String()) && s.secret == "" {
 		ips = append(ips, tcp.IP.String())
 	}
 	names = append(names, ips...)
+	if s.secret != "" {
+		k := s.cluster.keeper(names)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			k.Run(s.ctx)
+		}()
+		return func() {}, func() {
+			<-ended
+			bounded, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), resignTime)
+			defer cancel()
+			if err := k.Resign(bounded); err != nil {
+				s.log.Warn("giving the Lease back", "error", err.Error())
+			}
+		}, nil
+	}
+	keep, err = s.certificateOfItsOwn(names)
+	return keep, func() {}, err
+}
+
+// resignTime bounds the last request of an injector that ends.
+const resignTime = 3 * time.Second
+
+// certificateOfItsOwn makes certificates and keeps them in memory.
+func (s *serve) certificateOfItsOwn(names []string) (keep func(), err error) {
 	var state *certs.State
 	renew := func() error {
 		next, err := certs.DefaultPolicy.Next(state, names, s.Now())

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/ingraft/ingraft/internal/certs"
 	"github.com/ingraft/ingraft/internal/cli"
+	"github.com/ingraft/ingraft/internal/testkit"
 )
 
 // served is a running injector.
@@ -286,6 +288,136 @@ func TestServeFollowsItsCertificate(t *testing.T) {
 	if err == nil {
 		conn.Close()
 		t.Error("TLS 1.1 is spoken")
+	}
+}
+
+const (
+	configMapPath = "/api/v1/namespaces/istio-system/configmaps/istio-sidecar-injector"
+	meshPath      = "/api/v1/namespaces/istio-system/configmaps/istio"
+	secretPath    = "/api/v1/namespaces/mesh/secrets/certs"
+	hooksPath     = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hooks"
+	nodePath      = "/api/v1/nodes/node"
+)
+
+// controlPlane is a cluster with the ConfigMaps of a control plane.
+func controlPlane(t *testing.T) *testkit.API {
+	t.Helper()
+	api := testkit.NewAPI(t)
+	api.Put(meshPath, testkit.Object{"kind": "ConfigMap", "data": testkit.Object{"mesh": "{}"}})
+	api.Put(nodePath, testkit.Object{"kind": "Node", "status": testkit.Object{"nodeInfo": testkit.Object{"kubeletVersion": "v1.33.1"}}})
+	putConfig(api, "one", "{}")
+	return api
+}
+
+func putConfig(api *testkit.API, image, values string) {
+	config := "policy: enabled\ntemplates:\n  sidecar: |\n    metadata: {annotations: {native: '{{ .NativeSidecars }}', uid: '{{ .ProxyUID }}'}}\n" +
+		"    spec:\n      containers:\n      - {name: istio-proxy, image: '" + image + "'}\n"
+	api.Put(configMapPath, testkit.Object{"kind": "ConfigMap", "data": testkit.Object{"config": config, "values": values}})
+}
+
+// The ConfigMaps of the control plane are served and followed; what is broken is
+// refused.
+func TestServeFollowsConfigMaps(t *testing.T) {
+	api := controlPlane(t)
+	dir := t.TempDir()
+	s := serveInjector(t, dir, "--kubeconfig", api.Kubeconfig(t), "--ca-file", "ca.crt")
+	client := s.client("ca.crt")
+	if p := s.patch(client); !strings.Contains(p, `"image":"one"`) || !strings.Contains(p, `"native":"true"`) {
+		t.Errorf("patch %s", p)
+	}
+	began := time.Now()
+	putConfig(api, "two", "{}")
+	s.await("configuration applied")
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("applied after %s", took)
+	}
+	if p := s.patch(client); !strings.Contains(p, `"image":"two"`) {
+		t.Errorf("patch %s", p)
+	}
+	putConfig(api, "three", "global: [")
+	s.await("the configuration is refused; the one before stays")
+	api.Delete(configMapPath)
+	s.await("the configuration is refused; the one before stays")
+	if p := s.patch(client); !strings.Contains(p, `"image":"two"`) {
+		t.Errorf("patch %s", p)
+	}
+	putConfig(api, "four", "{}")
+	s.await("configuration applied")
+	// Touched, but the same: nothing is done.
+	putConfig(api, "four", "{}")
+	if p := s.patch(client); !strings.Contains(p, `"image":"four"`) {
+		t.Errorf("patch %s", p)
+	}
+	if _, numbers := s.get("/metrics"); !strings.Contains(numbers, "ingraft_config_generation 3\n") {
+		t.Error(numbers)
+	}
+}
+
+// Namespaces are known where OpenShift gives them users.
+func TestServeKnowsNamespacesOfOpenShift(t *testing.T) {
+	api := controlPlane(t)
+	putConfig(api, "one", `{"global":{"platform":"openshift"}}`)
+	annotated := func(users string) testkit.Object {
+		return testkit.Object{"metadata": testkit.Object{"annotations": testkit.Object{"openshift.io/sa.scc.uid-range": users}}}
+	}
+	api.Put("/api/v1/namespaces/shop", annotated("5000/10"))
+	s := serveInjector(t, t.TempDir(), "--kubeconfig", api.Kubeconfig(t), "--ca-file", "ca.crt")
+	client := s.client("ca.crt")
+	if p := s.patch(client); !strings.Contains(p, `"uid":"5009"`) {
+		t.Errorf("patch %s", p)
+	}
+	api.Put("/api/v1/namespaces/shop", annotated("7000/10"))
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(s.patch(client), `"uid":"7009"`); {
+		if time.Now().After(end) {
+			t.Fatal("the change is not seen")
+		}
+	}
+}
+
+// Two replicas share a certificate in a Secret, and the webhook configuration
+// trusts it, also after somebody has applied it again. When the one that keeps
+// it ends, the other one does.
+func TestServeKeepsItsCertificateInTheCluster(t *testing.T) {
+	api := controlPlane(t)
+	hooks := testkit.Object{"webhooks": []any{testkit.Object{"name": "a", "clientConfig": testkit.Object{"url": "https://x/inject"}}}}
+	api.Put(hooksPath, hooks)
+	dir := t.TempDir()
+	args := []string{"--kubeconfig", api.Kubeconfig(t), "-n", "mesh", "--secret", "certs", "--webhook-config", "hooks", "--dns-name", "injector.mesh.svc"}
+	one := serveInjector(t, dir, args...)
+	one.await("serving with a new certificate")
+	two := serveInjector(t, dir, args...)
+	two.await("serving with a new certificate")
+	bundle := func() string {
+		list := api.Get(hooksPath)["webhooks"].([]any)
+		b, _ := list[0].(testkit.Object)["clientConfig"].(testkit.Object)["caBundle"].(string)
+		return b
+	}
+	eventually := func(what string, done func() bool) {
+		t.Helper()
+		for end := time.Now().Add(15 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal(what)
+			}
+		}
+	}
+	eventually("the bundle is not written", func() bool { return bundle() != "" })
+	ca, _ := base64.StdEncoding.DecodeString(bundle())
+	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), ca, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*served{one, two} {
+		if p := s.patch(s.client("ca.crt")); !strings.Contains(p, `"image":"one"`) {
+			t.Errorf("patch %s", p)
+		}
+		eventually("not ready", func() bool { code, _ := s.get("/readyz"); return code == 200 })
+	}
+	api.Put(hooksPath, hooks)
+	eventually("the bundle is not repaired", func() bool { return bundle() != "" })
+	one.end(0)
+	api.Put(hooksPath, hooks)
+	eventually("the other replica does not take over", func() bool { return bundle() != "" })
+	if _, numbers := two.get("/metrics"); !strings.Contains(numbers, "\ningraft_leader 1\n") {
+		t.Error(numbers)
 	}
 }
 
