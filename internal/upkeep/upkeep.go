@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/ingraft/ingraft/internal/certs"
@@ -200,7 +201,7 @@ func (k *Keeper) secret(data map[string][]byte) *source.Node {
 	return source.NewMap(
 		source.F("apiVersion", source.NewString("v1")), source.F("kind", source.NewString("Secret")),
 		source.F("metadata", source.NewMap(source.F("name", source.NewString(k.Secret)), source.F("namespace", source.NewString(k.Namespace)))),
-		source.F("type", source.NewString("kubernetes.io/tls")),
+		source.F("type", source.NewString(string(corev1.SecretTypeTLS))),
 		source.F("data", dataNode(data)),
 	)
 }
