@@ -12,6 +12,7 @@ import (
 	"github.com/ingraft/ingraft/internal/annot"
 	"github.com/ingraft/ingraft/internal/config"
 	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/kube"
 	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 	"github.com/ingraft/ingraft/internal/tmpl"
@@ -44,7 +45,7 @@ func gen1_9() Generation {
 		judge:      judgeOverlay,
 		misfit:     "is no part of a pod: ",
 		proxyEnv:   (*Engine).proxyEnv,
-		prepare:    withoutRestartPolicy,
+		prepare:    asPodOfTheTime,
 		alignUser:  keepUser,
 		probes:     probeRules{hooks: hooks[:3], handlers: []string{"httpGet"}, lists: []string{listContainers}},
 		status:     statusWithoutRevision,
@@ -285,6 +286,14 @@ func wholeCPUs(n *source.Node) (int, bool) {
 		return 0, false
 	}
 	return int(math.Ceil(float64(q.MilliValue()) / 1000)), true
+}
+
+// asPodOfTheTime takes from an overlay what the pods of the release did not
+// have: templates until 1.14 wrote fsGroup into containers, and 1.11 to 1.14 an
+// annotation beside the annotations. The API server refuses such fields, or
+// drops them.
+func asPodOfTheTime(root *source.Node) *source.Node {
+	return withoutRestartPolicy(pruned(root, kube.TypePod))
 }
 
 // withoutRestartPolicy takes restartPolicy from containers: templates wrote it

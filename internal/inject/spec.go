@@ -149,7 +149,8 @@ func prunedSpec(root *source.Node) *source.Node {
 	return withoutRestartPolicy(source.NewMap(source.F("spec", spec))).Get("spec")
 }
 
-// pruned returns a value without the fields that its type does not have.
+// pruned returns a value without the fields that its type does not have. It
+// shares with n all that does not change.
 func pruned(n *source.Node, typ kube.Type) *source.Node {
 	switch {
 	case typ.Kind() == kube.KindList && n.Kind() == source.List:
@@ -159,14 +160,26 @@ func pruned(n *source.Node, typ kube.Type) *source.Node {
 		}
 		return n.WithItems(items...)
 	case typ.Kind() == kube.KindStruct && n.Kind() == source.Map:
-		fields := make([]source.Field, 0, n.Len())
-		for _, f := range n.Fields() {
-			if info := fieldOf(typ, f.Key); info != nil {
+		all := n.Fields()
+		var kept []source.Field // nil as long as nothing changes
+		for i, f := range all {
+			info := fieldOf(typ, f.Key)
+			change := info == nil
+			if info != nil {
+				was := f
 				f.Key, f.Value = info.Name, pruned(f.Value, info.Type)
-				fields = append(fields, f)
+				change = f.Key != was.Key || f.Value != was.Value
+			}
+			if change && kept == nil {
+				kept = append(make([]source.Field, 0, len(all)), all[:i]...)
+			}
+			if kept != nil && info != nil {
+				kept = append(kept, f)
 			}
 		}
-		return n.WithFields(fields...)
+		if kept != nil {
+			return n.WithFields(kept...)
+		}
 	}
 	return n
 }
