@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/ingraft/ingraft/internal/kube"
 	"github.com/ingraft/ingraft/internal/source"
@@ -174,11 +178,73 @@ func TestI26StrategicPatchGivesTheInjectedObject(t *testing.T) {
 	}
 }
 
+// I-26: kustomize, which kubectl has in it, builds the injected objects of the
+// folders that --patch kustomize writes.
+func TestI26KustomizeBuildsTheInjectedObjects(t *testing.T) {
+	builder := krusty.MakeKustomizer(krusty.MakeDefaultOptions())
+	built := 0
+	for _, s := range samples(t) {
+		want := patchesOf(t, s, "json")
+		if len(want) == 0 || built >= 40 && !strings.Contains(s.name, "list") {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "in.yaml"), s.data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			a := &app{Env: Env{Dir: dir, Stderr: io.Discard, Now: time.Now, LookupEnv: func(string) (string, bool) { return "", false }}}
+			inputs, err := a.inputs([]string{"in.yaml"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer inputs.close()
+			out, err := (&writing{output: "overlay/", patch: "kustomize"}).open(a, inputs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.close()
+			work := *s.work
+			work.patch, work.noRecord = "kustomize", true
+			run := &stream{inputs: inputs, work: work.document, skip: func(*source.Document, []skipped) {}, out: out}
+			if err := errors.Join(run.run(t.Context()), out.finish(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			if run.findings.HasErrors() {
+				t.Skip("kustomize takes objects with names only")
+			}
+			resources, err := builder.Run(filesys.MakeFsOnDisk(), filepath.Join(dir, "overlay"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := resources.AsYaml()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range injectedObjects(t, text) {
+				if len(want) > 0 && o.Ref == kube.RefOf(want[0].want) {
+					checkPatched(t, source.AppendJSON(nil, o.Node), want[0].want)
+					want = want[1:]
+					built++
+				}
+			}
+			if len(want) > 0 {
+				t.Errorf("kustomize does not give %s", kube.RefOf(want[0].want))
+			}
+		})
+	}
+	if built < 40 {
+		t.Errorf("only %d objects were built", built)
+	}
+}
+
 // The same with the program that people use.
 func TestI26KubectlAppliesThePatches(t *testing.T) {
 	kubectl, err := exec.LookPath("kubectl")
 	if err != nil {
-		t.Skip("there is no kubectl on the PATH")
+		t.Skip("there is no kubectl on the PATH; the libraries that kubectl patch and kubectl kustomize are made of " +
+			"apply the same patches, and more, in TestI26JSONPatchGivesTheInjectedObject, TestI26StrategicPatchGivesTheInjectedObject " +
+			"and TestI26KustomizeBuildsTheInjectedObjects")
 	}
 	input := filepath.Join("..", "..", "examples", "payments.yaml")
 	data, err := os.ReadFile(input)
