@@ -1345,8 +1345,8 @@ func (r *rewriter) whole(root *Node) ([]byte, error) {
 		w.flow(root, "")
 		head := r.src[:old.start]
 		var err error
-		// A scalar may not stand behind a tab, as brackets may.
-		for _, head := range [][]byte{head, bytes.TrimRight(head, " \t")} {
+		// A scalar may not stand behind tabs, as brackets may.
+		for _, head := range [][]byte{head, bytes.TrimRight(head, " \t"), bytes.ReplaceAll(head, []byte("\t"), []byte(" "))} {
 			out := slices.Concat(head, w.dst, r.src[old.end:])
 			if err = r.check(out, root); err == nil {
 				return out, nil
