@@ -9,7 +9,7 @@ SEED  ?= 1
 .PHONY: build test conformance bench lint
 
 build:
-	$(GO) build -trimpath -ldflags "-s -w" -o bin/ingraft ./cmd/ingraft
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/ingraft ./cmd/ingraft
 
 # Unit tests, scripts of the commands and the seeds of the fuzz targets.
 test:

@@ -29,6 +29,7 @@ func binary(t *testing.T) string {
 	if built.file == "" {
 		file := filepath.Join(built.folder, "ingraft")
 		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, ".")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -201,12 +201,13 @@ func (s *inputSet) keep(ctx context.Context, in *input) error {
 	if !info.Mode().IsRegular() {
 		return s.drain(ctx, in, file)
 	}
-	data, err := io.ReadAll(io.LimitReader(file, s.room))
-	if err != nil {
+	var data bytes.Buffer
+	data.Grow(int(info.Size()) + bytes.MinRead) // else it is copied as it grows
+	if _, err := data.ReadFrom(io.LimitReader(file, s.room)); err != nil {
 		return fmt.Errorf("reading %s: %w", in.name, because(err))
 	}
-	in.content = spoolOf(data)
-	s.room -= int64(len(data))
+	in.content = spoolOf(data.Bytes())
+	s.room -= int64(data.Len())
 	return nil
 }
 

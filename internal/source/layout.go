@@ -156,8 +156,10 @@ type writer struct {
 	text *Text
 	// reuse tells that nodes of the document may be spelled by their bytes.
 	reuse bool
-	// oneLine keeps brackets of YAML on one line.
+	// oneLine keeps brackets of YAML on one line. It is given up, with a value
+	// that is not complete, where that line becomes longer than enough.
 	oneLine bool
+	enough  int
 	dst     []byte
 }
 
@@ -381,6 +383,10 @@ func (w *writer) str(s string, inFlow bool, prefer style) {
 		w.dst = appendJSONText(w.dst, s, false)
 		return
 	}
+	if prefer != single && prefer != double && simpleText(s) && s != "=" && plainString(s) {
+		w.dst = append(w.dst, s...)
+		return
+	}
 	if !utf8.ValidString(s) {
 		s = validUTF8([]byte(s))
 	}
@@ -445,7 +451,7 @@ func (w *writer) flow(n *Node, indent string) {
 	if i := bytes.LastIndexByte(w.dst, '\n'); i >= 0 {
 		col = from - i - 1
 	}
-	w.oneLine = true
+	w.oneLine, w.enough = true, from+flowWidth
 	w.brackets(n, indent, false)
 	w.oneLine = false
 	if col+len(w.dst)-from > flowWidth {
@@ -464,6 +470,8 @@ func (w *writer) brackets(n *Node, indent string, pretty bool) {
 	w.dst = append(w.dst, brackets[0])
 	for i := range n.Len() {
 		switch {
+		case w.oneLine && len(w.dst) > w.enough:
+			return
 		case i > 0 && pretty:
 			w.dst = append(w.dst, ',')
 		case i > 0:

@@ -101,6 +101,9 @@ type rewriter struct {
 	// the scalars that were replaced: see Draft.
 	odd       bool
 	respelled []Respelling
+
+	// room is where texts are written, one behind the other.
+	room []byte
 }
 
 // edit replaces the bytes start:end. An edit of whole lines ends in a line
@@ -449,7 +452,7 @@ func (r *rewriter) blockMap(o, n *Node) bool {
 	es := r.entriesOf(o)
 	col := r.text.column(es[0].start)
 	find := n.Finder()
-	own := make(map[string]bool, len(es))
+	own := newMatches(n)
 	keep := make([]bool, len(es))
 	lastMerge := -1
 	for i, e := range es {
@@ -468,7 +471,7 @@ func (r *rewriter) blockMap(o, n *Node) bool {
 			}
 			continue
 		}
-		own[e.Key] = true
+		own[j] = int32(i)
 		value := n.Fields()[j].Value
 		if e.colon < 0 && value != e.Value && !sameScalar(e.Value, value) {
 			return false
@@ -485,26 +488,32 @@ func (r *rewriter) blockMap(o, n *Node) bool {
 	}
 	add := newAdditions(len(es))
 	at := -1
-	index := make(map[string]int, len(es))
-	for i, e := range es {
-		if !e.merge && !e.lost {
-			index[e.Key] = i
-		}
-	}
-	for _, f := range n.Fields() {
-		if own[f.Key] {
-			at = index[f.Key]
+	for j, f := range n.Fields() {
+		if own[j] >= 0 {
+			at = int(own[j])
 			continue
 		}
 		if v, ok := merged[f.Key]; ok && (v == f.Value || sameValue(v, f.Value)) {
 			continue
 		}
 		r.odd = r.odd || len(f.Key) > maxKeyLen/8
-		w := r.writerFor(f.Value, col)
+		w := r.lines(col)
 		w.entry(f, col)
-		add.value(max(at, lastMerge), w.dst, f.Value)
+		add.value(max(at, lastMerge), r.take(w), f.Value)
 	}
 	return r.blockParts(o, parts, keep, add, col)
+}
+
+// matches holds for each field of a new value the index of the entry of the
+// document that has its key, -1 for none.
+type matches []int32
+
+func newMatches(n *Node) matches {
+	m := make(matches, n.Len())
+	for j := range m {
+		m[j] = -1
+	}
+	return m
 }
 
 // mergedFields returns the fields that merge keys bring into a mapping; it
@@ -762,9 +771,9 @@ func (r *rewriter) blockList(o, n *Node) bool {
 			after = i
 			continue
 		}
-		w := r.writerFor(item, col)
+		w := r.lines(col)
 		w.item(item, col)
-		add.value(after, w.dst, item)
+		add.value(after, r.take(w), item)
 	}
 	return r.blockParts(o, parts, keep, add, col)
 }
@@ -818,8 +827,7 @@ func (r *rewriter) flowMap(o, n *Node) bool {
 	es := r.entriesOf(o)
 	find := n.Finder()
 	keep := make([]bool, len(es))
-	own := make(map[string]bool, len(es))
-	index := make(map[string]int, len(es))
+	own := newMatches(n)
 	parts := make([]part, len(es))
 	for i, e := range es {
 		parts[i] = part{int32(e.start), int32(e.end)}
@@ -838,7 +846,7 @@ func (r *rewriter) flowMap(o, n *Node) bool {
 			}
 			continue
 		}
-		own[e.Key], index[e.Key] = true, i
+		own[j] = int32(i)
 		r.child(o, slot{e.Value, e.colon, -1, true, true}, n.Fields()[j].Value)
 	}
 	merged, ok := r.mergedFields(o, &find, es)
@@ -853,9 +861,9 @@ func (r *rewriter) flowMap(o, n *Node) bool {
 		}
 	}
 	indent, many := r.flowIndent(o, parts), r.manyLines(o, parts)
-	for _, f := range n.Fields() {
-		if own[f.Key] {
-			at = max(at, index[f.Key])
+	for j, f := range n.Fields() {
+		if own[j] >= 0 {
+			at = max(at, int(own[j]))
 			continue
 		}
 		if v, ok := merged[f.Key]; ok && (v == f.Value || sameValue(v, f.Value)) {
@@ -1190,17 +1198,32 @@ func (r *rewriter) respell(o *Node, text []byte) {
 	r.respelled = append(r.respelled, Respelling{o, text})
 }
 
-// writerFor returns a writer of a value on lines of its own, which stands at a
-// column.
-func (r *rewriter) writerFor(n *Node, col int) *writer {
-	w := r.writer()
-	size := 128
-	if n.Len() > 4 {
-		size = 4 << 10 // a container, or several volumes
+// lines returns a writer of lines that begin at a column. What it has written
+// is taken by take, before the next one is asked for.
+func (r *rewriter) lines(col int) *writer {
+	if cap(r.room)-len(r.room) < smallRoom {
+		r.room = make([]byte, 0, bigRoom)
 	}
-	w.dst = make([]byte, 0, size)
+	w := r.writer()
+	w.dst = r.room[len(r.room):]
 	w.pad(col)
 	return w
+}
+
+// The least room that is worth beginning a text in, and what is made at once: a
+// sidecar takes about half of it.
+const (
+	smallRoom = 512
+	bigRoom   = 8 << 10
+)
+
+// take returns what a writer of lines has written.
+func (r *rewriter) take(w *writer) []byte {
+	text := w.dst[:len(w.dst):len(w.dst)]
+	if n := len(r.room); n+len(text) <= cap(r.room) && &text[0] == &r.room[:n+1][n] {
+		r.room = r.room[:n+len(text)]
+	}
+	return text
 }
 
 // anchorName returns the name of a node's anchor.

@@ -112,7 +112,7 @@ func (c *draftComparer) list(o, n *source.Node, at place) bool {
 			i++
 			continue
 		}
-		if item.Len() > 0 && identity(item) == "" || item.Len() == 0 && item.Kind() != source.String {
+		if _, named := identity(item); !named || item.Len() == 0 && item.Kind() != source.String {
 			return false // told apart by how it is spelled
 		}
 		c.add(after[j])

@@ -17,13 +17,15 @@ const (
 )
 
 func (p place) with(mark byte, s string) place {
-	const prime = 0x100000001b3
-	p = (p ^ place(mark)) * prime
+	p = p.step(mark)
 	for i := 0; i < len(s); i++ {
-		p = (p ^ place(s[i])) * prime
+		p = p.step(s[i])
 	}
 	return p
 }
+
+// step adds a byte to the hash, by FNV-1a.
+func (p place) step(b byte) place { return (p ^ place(b)) * 0x100000001b3 }
 
 func (p place) key(key string) place { return p.with('.', key) }
 
@@ -33,11 +35,14 @@ func (p place) items(list *source.Node, inPart bool) []place {
 	items := list.Items()
 	places := make([]place, len(items))
 	for i, item := range items {
-		id := identity(item)
-		if id == "" && inPart {
-			id = string(source.AppendJSON(nil, item))
+		switch name, ok := identity(item); {
+		case ok:
+			places[i] = name.hash(p.with('[', ""))
+		case inPart:
+			places[i] = p.with('[', string(source.AppendJSON(nil, item)))
+		default:
+			places[i] = p.with('[', "")
 		}
-		places[i] = p.with('[', id)
 	}
 	// Of items that nothing tells apart, the second is another place.
 	if len(places) > 24 {
@@ -64,24 +69,37 @@ func (p place) items(list *source.Node, inPart bool) []place {
 	return places
 }
 
+// itemName is what tells an item of a list from the others.
+type itemName [5]string
+
+// hash continues the hash of a place with a name.
+func (n itemName) hash(p place) place {
+	for _, part := range n {
+		for i := 0; i < len(part); i++ {
+			p = p.step(part[i])
+		}
+	}
+	return p
+}
+
 // identity returns what tells an item of a list from the others: the key that
-// Kubernetes merges such items by, or the name of an object, or a scalar; "" for
-// other items.
-func identity(item *source.Node) string {
+// Kubernetes merges such items by, or the name of an object, or a scalar; ok is
+// false for other items.
+func identity(item *source.Node) (name itemName, ok bool) {
 	if item.Kind() == source.Map {
 		for _, key := range [...]string{"mountPath", "devicePath", "containerPort", "name", "topologyKey", "ip", "key"} {
 			if v := item.Get(key); v.Scalar() != "" {
-				return key + "=" + v.Scalar()
+				return itemName{key, "=", v.Scalar()}, true
 			}
 		}
 		if name := item.Get("metadata", "name").Scalar(); name != "" {
-			return item.Get("kind").Scalar() + "/" + item.Get("metadata", "namespace").Scalar() + "/" + name
+			return itemName{item.Get("kind").Scalar(), "/", item.Get("metadata", "namespace").Scalar(), "/", name}, true
 		}
 	}
 	if item.Len() == 0 {
-		return "=" + item.Scalar()
+		return itemName{"=", item.Scalar()}, true
 	}
-	return ""
+	return itemName{}, false
 }
 
 // field is an entry that a mapping spells itself, rather than by a merge key.
