@@ -114,6 +114,8 @@ type verdict struct {
 	broken error
 	// peer is what the peer did, for the counts of what was reached.
 	peer outcome
+	// of is what the verdict is about.
+	of situation
 }
 
 // run does both injections and compares them.
@@ -150,15 +152,18 @@ func (b *benches) run(c testCase) verdict {
 		return verdict{broken: err}
 	}
 	own := object
-	if !o.refused && compare(p, o).class != "" {
+	differ := !o.refused && compare(p, o).class != ""
+	if differ {
 		// Each side goes on from what it made itself.
 		if own, err = tree(o.object); err != nil {
 			return verdict{broken: err}
 		}
 	}
 	p2, o2 := again.byPeer(c, object), again.byIngraft(c, own)
-	if !p2.refused && !p2.injected && !o2.refused && !o2.injected {
-		return b.judge(once, first, c.Object, c.Object, p, o) // nothing was injected again
+	skips := func(o outcome) bool { return !o.refused && !o.injected }
+	if skips(p2) && skips(o2) || differ && (skips(p2) || skips(o2)) {
+		// Nothing was injected again, or of the two pods one is not to be.
+		return b.judge(once, first, c.Object, c.Object, p, o)
 	}
 	return b.judge(c, again, object, own, p2, o2)
 }
@@ -173,7 +178,8 @@ func refusal(err error) outcome {
 func (b *benches) judge(c testCase, n *bench, object, own map[string]any, peer, ours outcome) verdict {
 	v := verdict{peer: peer, difference: compare(peer, ours)}
 	if v.class != "" {
-		v.reason, v.left = explain(situation{c, b, n, object, own, peer, ours, v.difference})
+		v.of = situation{c, b, n, object, own, peer, ours, v.difference}
+		v.reason, v.left = explain(v.of)
 	}
 	return v
 }

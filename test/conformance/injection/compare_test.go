@@ -1,6 +1,7 @@
 package injection
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -25,6 +26,16 @@ const statusAnnotation = "sidecar.istio.io/status"
 // one of a type that the peer does not know into a tree. A result that cannot
 // be decoded is a broken one: it panics, which the callers take for a refusal.
 func decodeObject(text []byte) runtime.Object {
+	var meta metav1.TypeMeta
+	if bytes.HasPrefix(text, []byte("{")) && json.Unmarshal(text, &meta) == nil {
+		// JSON need not go through the YAML parser, which most of the time went to.
+		if obj, err := inject.FromRawToObject(mustJSON(meta)); err == nil {
+			if err := json.Unmarshal(text, obj); err != nil {
+				panic(fmt.Errorf("decoding an object: %w", err))
+			}
+			return obj
+		}
+	}
 	obj, err := inject.FromRawToObject(text)
 	if runtime.IsNotRegisteredError(err) {
 		u := &unstructured.Unstructured{}
@@ -200,6 +211,9 @@ func compare(peer, ours outcome) difference {
 	case peer.injected != ours.injected:
 		who := map[bool]string{true: "the peer", false: "ingraft"}[peer.injected]
 		return difference{"only " + who + " injects: " + ours.message, ours.message}
+	}
+	if bytes.Equal(mustJSON(peer.object), mustJSON(ours.object)) {
+		return difference{} // as most are, to the byte
 	}
 	p, o := normal(peer.object), normal(ours.object)
 	if reflect.DeepEqual(p, o) {

@@ -11,6 +11,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 	whole := flag.Bool("whole", false, "the run is a whole one: too little coverage of the peer fails it, and so does a stale page")
 	update := flag.Bool("update", false, "write docs/conformance.md")
 	flag.Parse()
+	debug.SetGCPercent(300) // a third of the time went to the collector; it takes some hundred megabytes more
 	code := m.Run()
 	for _, t := range report.tallies {
 		fmt.Print(t)

@@ -10,6 +10,7 @@ import (
 	"istio.io/istio/pkg/kube/inject"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 )
 
 // A difference is deliberate if what the peer does instead is refused by the
@@ -287,7 +288,15 @@ func withoutAssignedUser(o object) (object, bool) {
 // unlikeWebhook names what makes the peer's kube-inject do otherwise than its
 // webhook.
 func (s situation) unlikeWebhook() string {
-	text := s.bench.setting.config
+	var config struct {
+		DefaultTemplates    []string
+		Aliases             map[string][]string
+		InjectedAnnotations map[string]string
+	}
+	head, _, _ := strings.Cut(s.bench.setting.config, "\ntemplates:\n")
+	if err := yaml.Unmarshal([]byte(head), &config); err != nil {
+		panic(err) // the peer read it
+	}
 	kind, _ := s.Object["kind"].(string)
 	switch js := string(mustJSON(s.object)); {
 	case kind == "CronJob" || strings.Contains(js, `"kind":"CronJob"`):
@@ -298,9 +307,9 @@ func (s situation) unlikeWebhook() string {
 		return "kube-inject: proxy configuration of a pod"
 	case strings.Contains(js, `"namespace":"kube-system"`) || strings.Contains(js, `"namespace":"local-path-storage"`):
 		return "kube-inject: system namespaces"
-	case !strings.Contains(text, "defaultTemplates: [sidecar]") || strings.Contains(text, "aliases:"):
+	case !slices.Equal(config.DefaultTemplates, []string{"sidecar"}) || len(config.Aliases) > 0:
 		return "kube-inject: default templates and aliases"
-	case strings.Contains(text, "injectedAnnotations:\n  "):
+	case len(config.InjectedAnnotations) > 0:
 		return "kube-inject: injected annotations"
 	default:
 		return "kube-inject: namespace that templates see"

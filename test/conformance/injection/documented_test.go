@@ -26,6 +26,7 @@ var documented = map[string]string{
 	"kube-inject: injected annotations":          "- `defaultTemplates`, `aliases` and `injectedAnnotations`",
 	"kube-inject: proxy configuration of a pod":  "- The mesh's own settings, not those of the pod's `proxy.istio.io/config`",
 	"kube-inject: namespace that templates see":  "- Templates see the namespace that the pod will be in",
+	"kube-inject: kinds that it does not know":   "- Kinds that it does not know",
 	"user assigned by OpenShift":                 "- The user and group that OpenShift assigned",
 }
 

@@ -83,13 +83,15 @@ func mendProxies(m *mending) {
 		goes.RestartPolicy = nil
 	}
 	below := *stays
-	if mine != nil && list == "initContainers" {
-		// As ever, the template is put over the user's container, and that over it.
-		below = overlaid(goes, *stays)
-	}
 	auto := goes.Image == "auto"
 	if auto {
 		goes.Image = ""
+	}
+	last := m.setLast()
+	goes.Env = slices.DeleteFunc(slices.Clone(goes.Env), func(e corev1.EnvVar) bool { return list == "initContainers" && last[e.Name] })
+	if mine != nil && list == "initContainers" {
+		// As ever, the template is put over the user's container, and that over it.
+		below = overlaid(goes, below)
 	}
 	*stays = overlaid(below, goes)
 	if auto && stays.Image == "" {
@@ -147,6 +149,30 @@ func (m *mending) save(c corev1.Container) {
 		return slices.Index(status.Containers, a.Name) - slices.Index(status.Containers, b.Name)
 	})
 	m.pod.Annotations["proxy.istio.io/overrides"] = string(mustJSON(kept))
+}
+
+// setLast names the variables that are set when all is merged, whatever the
+// user's container says: those of the request's path, cluster and network. The
+// peer sets them in a sidecar among containers, if there is one.
+func (m *mending) setLast() map[string]bool {
+	names := map[string]bool{}
+	for name := range proxyEnv(m.s.Path) {
+		names[name] = true
+	}
+	var values struct {
+		Global struct {
+			Network      string
+			MultiCluster struct{ ClusterName string }
+		}
+	}
+	if json.Unmarshal([]byte(m.s.bench.setting.values), &values) == nil {
+		names["ISTIO_META_CLUSTER_ID"] = names["ISTIO_META_CLUSTER_ID"] || values.Global.MultiCluster.ClusterName != ""
+		names["ISTIO_META_NETWORK"] = names["ISTIO_META_NETWORK"] || values.Global.Network != ""
+	}
+	if m.before.Labels["topology.istio.io/network"] != "" {
+		names["ISTIO_META_NETWORK"] = true
+	}
+	return names
 }
 
 // inClassicOrder puts the init containers of the mesh where they go without a
