@@ -18,7 +18,7 @@ const module = "github.com/ingraft/ingraft/"
 // layers lists the rooms bottom up, one slice a layer. A room may import rooms
 // of the layers below it, and rooms that stand before it in its own layer.
 var layers = [][]string{
-	{"internal/source", "internal/diag", "internal/release"},
+	{"internal/source", "internal/diag", "internal/release", "deploy"},
 	{"internal/kube", "internal/annot", "internal/config", "internal/tmpl"},
 	{"internal/inject", "internal/admit", "internal/chart", "internal/undo"},
 	{"internal/metrics", "internal/certs", "internal/cluster"},

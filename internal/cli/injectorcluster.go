@@ -57,6 +57,14 @@ var (
 // readPieces fills the pieces that no file gave from the ConfigMaps, which are
 // followed from now on.
 func (w *watched) readPieces(ctx context.Context, p *pieces) error {
+	if w.configRevision != "" {
+		own, given := w.revision, w.revisionGiven
+		defer func() { w.revision, w.revisionGiven = own, given }()
+		w.revision, w.revisionGiven = w.configRevision, true
+		if w.revision == "default" {
+			w.revision = ""
+		}
+	}
 	if err := w.readConfigMaps(ctx, w.client, p); err != nil {
 		return tellCluster(err)
 	}

@@ -32,6 +32,8 @@ func TestInjectorDocs(t *testing.T) {
 		switch {
 		case strings.HasPrefix(line, "ingraft injector serve ") && words[len(words)-1] == "&":
 			s = serveInjector(t, dir, "--ca-file", "ca.crt") // on free ports
+		case line == "ingraft injector manifest":
+			find(t, manifestOf(t), "Deployment")
 		case words[0] == "curl" && s != nil:
 			answers = append(answers, s.curl(words[1:]))
 		default:

@@ -39,6 +39,9 @@ type serve struct {
 	// secret and webhookConfigs name what is kept in the cluster.
 	secret         string
 	webhookConfigs []string
+	// configRevision is the revision of the ConfigMaps, where it is another than
+	// that of the injector.
+	configRevision string
 
 	cacheBytes int64
 	log        *slog.Logger
@@ -110,6 +113,7 @@ monitoring port. The log is JSON, on standard error, one line an admission.`,
 	f.StringVar(&s.keyFile, "tls-key-file", "", "file with its key, PEM")
 	f.StringVar(&s.caFile, "ca-file", "", "file to write the certificates of ingraft's own authority to, PEM")
 	f.StringSliceVar(&s.names, "dns-name", nil, "name or IP address for ingraft's own certificate, beside localhost (repeatable)")
+	f.StringVar(&s.configRevision, "config-revision", "", "revision of the ConfigMaps, default for those without; empty for --revision")
 	f.StringVar(&s.secret, "secret", "", "Secret, in --namespace, to keep ingraft's own certificate in; and Lease by which replicas agree who does")
 	f.StringSliceVar(&s.webhookConfigs, "webhook-config", nil, "MutatingWebhookConfiguration whose caBundle to keep right (repeatable)")
 	f.StringVar(&s.onError, "on-error", "deny", "what becomes of a pod that cannot be injected into: deny, or allow: it is made as it is, with a warning")

@@ -124,7 +124,8 @@ func (a *API) Get(path string) Object {
 	return clone(a.objects[path])
 }
 
-// Deny takes rights away; verb is get, list, watch, create, update or patch.
+// Deny takes rights away; verb is get, list, watch, create, update or patch, and
+// path that of the object, also where a list or watch selects one by its name.
 func (a *API) Deny(denied func(verb, path string) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,7 +165,11 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else if verb == "get" && a.objects[path] == nil && isCollection(path) {
 		verb = "list"
 	}
-	if a.denied != nil && a.denied(verb, path) {
+	asked := path
+	if name, ok := strings.CutPrefix(query.Get("fieldSelector"), "metadata.name="); ok {
+		asked += "/" + name // as the authorizer sees it
+	}
+	if a.denied != nil && a.denied(verb, asked) {
 		fail(w, http.StatusForbidden, "you may not "+verb+" "+path)
 		return
 	}
