@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,11 +51,11 @@ type initCost struct {
 // reason for bearing it.
 func TestInitializationIsCheap(t *testing.T) {
 	const (
-		runs      = 15
 		maxAllocs = 500
-		// The budget is 0.5 ms. The least of many runs is little disturbed by
-		// what else the machine does, but a busy machine doubles it.
-		maxMillis = 1.0
+		maxMillis = 0.5
+		// The least of many runs is what a package costs, whatever else the
+		// machine does: there are as many as it takes to see that it is cheap.
+		runs = 100
 	)
 	allowed := map[string]string{
 		"github.com/Masterminds/semver/v3":             "Sprig imports it, and templates may use it; it compiles its patterns at once",
@@ -63,7 +65,11 @@ func TestInitializationIsCheap(t *testing.T) {
 	}
 	file := binary(t)
 	least := map[string]initCost{}
-	for range runs {
+	dear := func(name string) bool {
+		_, known := allowed[name]
+		return !known && (least[name].allocs > maxAllocs || least[name].ms > maxMillis)
+	}
+	for run := 0; run == 0 || run < runs && slices.ContainsFunc(slices.Collect(maps.Keys(least)), dear); run++ {
 		for name, cost := range initCosts(t, file) {
 			if known, ok := least[name]; ok {
 				cost.ms = min(cost.ms, known.ms)
@@ -75,10 +81,7 @@ func TestInitializationIsCheap(t *testing.T) {
 		t.Fatal("no initialization was traced")
 	}
 	for name, cost := range least {
-		if _, ok := allowed[name]; ok {
-			continue
-		}
-		if cost.allocs > maxAllocs || cost.ms > maxMillis {
+		if dear(name) {
 			t.Errorf("initializing %s takes %.2f ms and %d allocations at every start", name, cost.ms, cost.allocs)
 		}
 	}

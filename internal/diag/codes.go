@@ -338,6 +338,14 @@ var codes = [...]Code{
 		"IGF0634", Warning, "native sidecar that lost its restart policy",
 		"An injected init container runs beside the pod only with restartPolicy: Always. Without it the pod waits for ever for the container to end; most often another webhook or tool dropped a field that it does not know.",
 	},
+	{
+		"IGF0635", Info, "workload that the webhook injects into as well",
+		"The namespace asks for injection at admission. The webhook injects its pods again, by its own configuration, which replaces what was injected by hand.",
+	},
+	{
+		"IGF0636", Warning, "proxy configuration that is not applied",
+		"The control plane's webhook merges ProxyConfig objects into the proxy configuration of the pods that they select. On the command line, as in istioctl, only the mesh configuration and the pod's annotation count.",
+	},
 }
 
 // Codes returns the table of ingraft's own codes, sorted by ID. It must not be

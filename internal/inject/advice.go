@@ -21,7 +21,7 @@ type advice struct {
 // advicesBefore look at the pod as it comes, so that they are given also where
 // injection then fails.
 var advicesBefore = [...]func(in *injection) diag.List{
-	adviseNames, adviseContradictions, adviseAmbient, adviseOptIn, adviseUserVolumes, adviseNativeLost, adviseNoContainers,
+	adviseNames, adviseContradictions, adviseAmbient, adviseOptIn, adviseWebhook, adviseUserVolumes, adviseNativeLost, adviseNoContainers,
 }
 
 var advices = [...]advice{

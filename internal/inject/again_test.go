@@ -76,6 +76,29 @@ func TestInjectingAgainUnderAnotherConfiguration(t *testing.T) {
 	}
 }
 
+// A pod that was injected by hand and comes to a webhook of another
+// configuration is as if it had come without: nothing of both is mixed (I-23).
+func TestI23WebhookReplacesInjectionByHand(t *testing.T) {
+	byHand := defaultEngine(t, nil, []byte(`{global: {hub: mine, tag: "1", proxy: {image: p, logLevel: debug}, imagePullSecrets: [regcred]}}`), inject.Options{})
+	webhook := defaultEngine(t, nil, nil, inject.Options{})
+	doc, err := source.Parse(source.NewText("f", []byte("metadata: {name: p, labels: {app: a, sidecar.istio.io/inject: 'true'}}\nspec: {containers: [{name: a, image: i}]}\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(e *inject.Engine, door inject.Door, pod *source.Node) *source.Node {
+		t.Helper()
+		res := e.Run(&inject.Request{Door: door, Pod: pod, NamespaceName: "shop"})
+		if res.Diagnostics.HasErrors() || res.Decision.Verdict != inject.Inject {
+			t.Fatalf("%v, %v", res.Decision, res.Diagnostics)
+		}
+		return res.Pod
+	}
+	manual := run(byHand, inject.CommandLine, doc.Root)
+	if fresh := run(webhook, inject.Admission, doc.Root); manual.Equal(fresh) || !run(webhook, inject.Admission, manual).Equal(fresh) {
+		t.Errorf("not as without the injection by hand:\n%s", diffOf(fresh, run(webhook, inject.Admission, manual), nil))
+	}
+}
+
 func annotationOf(c *caseFile, name string) bool {
 	return bytes.Contains(c.file("input.yaml"), []byte(name))
 }

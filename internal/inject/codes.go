@@ -37,4 +37,6 @@ const (
 	CodeProbe         = "IGF0632" // a probe that the sidecar gets in the way of
 	CodeContainerName = "IGF0633" // a container name that a template has too
 	CodeNativeLost    = "IGF0634" // a native sidecar that lost its restart policy
+	CodeWebhookToo    = "IGF0635" // a workload that the webhook injects into as well
+	CodeNotApplied    = "IGF0636" // a ProxyConfig that is not applied
 )

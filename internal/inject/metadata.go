@@ -115,9 +115,17 @@ func adviseNames(in *injection) diag.List {
 // CheckObject finds, in the annotations and labels of an object that is
 // neither a pod nor makes any, names that the mesh does not have or reads from
 // other objects, and values of another form than it reads.
+//
+// It also tells of a ProxyConfig, which the webhook alone applies (I-27).
 func CheckObject(ref kube.Ref, object *source.Node) diag.List {
 	b := bearer{object.Get("metadata"), scopeOf(ref), "a " + ref.Kind}
-	return b.judge()
+	findings := b.judge()
+	if ref.Kind == "ProxyConfig" && kube.Group(ref.APIVersion) == "networking.istio.io" {
+		findings = append(findings, warn(CodeNotApplied, object.Get("kind").Span(),
+			"this ProxyConfig is not applied to pods that are injected here: the control plane's webhook does that",
+			"leave the injection to the webhook, or write the settings into annotation "+annot.ProxyConfig+" of the pods, or into defaultConfig of the mesh configuration"))
+	}
+	return findings
 }
 
 // scopeOf returns what an object is to the table of names, 0 for what the
@@ -230,6 +238,28 @@ func adviseOptIn(in *injection) diag.List {
 	return diag.List{note(CodeOptIn, n.Span(),
 		"annotation "+annot.SidecarInject+" asks for a sidecar, but at admission it cannot: the webhook is called by labels of pod and namespace only",
 		"write it as a label")}
+}
+
+// adviseWebhook tells that the namespace asks for injection at admission, where
+// the webhook's own configuration replaces the one that is used here (I-23).
+func adviseWebhook(in *injection) diag.List {
+	if in.request.Door == Admission {
+		return nil
+	}
+	labels := in.request.Namespace.Get("metadata", "labels")
+	asks, at := "", labels.Get(annot.NamespaceInjection)
+	switch {
+	case at.Scalar() == "enabled":
+		asks = annot.NamespaceInjection + ": enabled"
+	case at.IsNull() && labels.Get(annot.Revision).Scalar() != "":
+		at = labels.Get(annot.Revision)
+		asks = annot.Revision + ": " + at.Scalar()
+	default:
+		return nil
+	}
+	return diag.List{note(CodeWebhookToo, at.Span(),
+		"namespace "+in.request.NamespaceName+" has label "+asks+": the webhook injects into these pods again, by its own configuration, which replaces this one",
+		"leave the injection to it; or to keep this one, set label "+annot.SidecarInject+` to "false" on the injected pod template`)}
 }
 
 // adviseEffect finds settings of the pod that nothing reads: the selected
