@@ -142,6 +142,9 @@ func (d *configDiff) run(ctx context.Context, oldArg, newArg string) (same bool,
 type outcomeOf struct {
 	pod    *source.Node
 	reason string
+	// at is the place that the reason is about; two that differ in it alone are
+	// the same.
+	at source.Span
 }
 
 func (d *configDiff) inject(e *inject.Engine, o kube.Object, w kube.Workload) outcomeOf {
@@ -166,7 +169,7 @@ func (d *configDiff) inject(e *inject.Engine, o kube.Object, w kube.Workload) ou
 	case res.Diagnostics.HasErrors():
 		for _, f := range res.Diagnostics {
 			if f.Error() != "" && f.Severity.String() == "Error" {
-				return outcomeOf{reason: "refused: " + f.Message}
+				return outcomeOf{reason: "refused: " + f.Message, at: f.Span}
 			}
 		}
 	case res.Decision.Verdict == inject.Skip:
@@ -284,6 +287,9 @@ func changes(before, after outcomeOf) []string {
 		say := func(o outcomeOf) string {
 			if o.reason == "" {
 				return "injected"
+			}
+			if o.at.IsValid() {
+				return o.reason + " (" + o.at.Pos().String() + ")"
 			}
 			return o.reason
 		}

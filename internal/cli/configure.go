@@ -45,15 +45,15 @@ func (k *kubeInject) configure(ctx context.Context) (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
+	set, list := k.load(p)
 	if k.format == "text" {
 		fmt.Fprintln(k.Stderr, p.String())
 	}
-	if p.template.kind == fromFile && p.values.kind == fromBuiltin {
+	if p.template.kind == fromFile && p.values.kind == fromBuiltin && (set == nil || set.HasValues()) {
 		k.warn("the injection template is your own, but the values are the built-in defaults; give those of your mesh with --valuesFile")
 	}
 	k.checkNativeVariable()
 	s := &setup{native: k.nativeRule(nodes)}
-	set, list := k.load(p)
 	s.findings = append(s.findings, list...)
 	if set == nil {
 		return s, nil
@@ -107,6 +107,10 @@ func (k *kubeInject) collect(ctx context.Context) (*pieces, nodeSource, error) {
 			return nil, nil, fmt.Errorf("reading --%s %s: %w", f.flag, f.file, because(err))
 		}
 		*f.to = piece{source.NewText(f.file, data), "file " + f.file, fromFile}
+	}
+	if k.valuesFile == "" && k.injectConfigFile != "" && holds(p.template.text, "values") {
+		p.values = p.template // one ConfigMap has both
+		missing--
 	}
 	if missing == 0 {
 		return p, nil, nil

@@ -30,7 +30,15 @@ func (k *kubeInject) load(p *pieces) (*config.Set, diag.List) {
 	if p.template.kind == fromBuiltin && k.generation == "" {
 		asked = release.Newest
 	}
-	return config.Load(p.template.text, p.mesh.text, p.values.text, asked)
+	own := p.template.kind != fromBuiltin
+	set, list := config.Documents{
+		Injection: p.template.text, Mesh: p.mesh.text, Values: p.values.text,
+		MeshIsDefault: own && p.mesh.kind == fromBuiltin, ValuesAreDefault: own && p.values.kind == fromBuiltin,
+	}.Load(asked)
+	if set != nil && len(set.Mesh.Text.Data) == 0 && len(p.mesh.text.Data) > 0 && p.mesh.kind == fromBuiltin {
+		p.mesh.from = "the defaults of release " + set.Detected.Release.String()
+	}
+	return set, list
 }
 
 // tellRelease says which release a configuration is of, and what tells.
@@ -69,15 +77,19 @@ type formerFlag struct {
 
 const inTemplate = "It was a parameter of a template that those releases generated; change the template or its values in --injectConfigFile and --valuesFile instead"
 
+// inValues is for what releases until 1.1 wrote into the template, and later
+// ones read from the values.
+const inValues = "Releases until 1.1 have it in the template: change it there, in --injectConfigFile; later ones in the values: "
+
 // formerFlags lists them, sorted by name.
 var formerFlags = [...]formerFlag{
-	{"coreDump", "1.1", false, "Set global.proxy.enableCoreDump in the values"},
+	{"coreDump", "1.1", false, inValues + "global.proxy.enableCoreDump"},
 	{"debug", "1.1", false, inTemplate},
 	{"emitTemplate", "1.9", false, "Use 'ingraft injector config show', which lists the templates"},
 	{"excludeIPRanges", "1.1", true, "Annotate the pod: traffic.sidecar.istio.io/excludeOutboundIPRanges"},
 	{"excludeInboundPorts", "1.1", true, "Annotate the pod: traffic.sidecar.istio.io/excludeInboundPorts"},
-	{"hub", "1.1", true, "Set global.hub in the values"},
-	{"imagePullPolicy", "1.1", true, "Set global.imagePullPolicy in the values"},
+	{"hub", "1.1", true, inValues + "global.hub"},
+	{"imagePullPolicy", "1.1", true, inValues + "global.imagePullPolicy"},
 	{"includeIPRanges", "1.1", true, "Annotate the pod: traffic.sidecar.istio.io/includeOutboundIPRanges"},
 	{"includeInboundPorts", "1.1", true, "Annotate the pod: traffic.sidecar.istio.io/includeInboundPorts"},
 	{"readinessFailureThreshold", "1.1", true, "Annotate the pod: readiness.status.sidecar.istio.io/failureThreshold"},
@@ -87,8 +99,8 @@ var formerFlags = [...]formerFlag{
 	{"setVersionString", "1.1", true, inTemplate},
 	{"sidecarProxyUID", "1.1", true, inTemplate},
 	{"statusPort", "1.1", true, "Annotate the pod: status.sidecar.istio.io/port"},
-	{"tag", "1.1", true, "Set global.tag in the values"},
-	{"verbosity", "1.1", true, "Set global.proxy.logLevel in the values"},
+	{"tag", "1.1", true, inValues + "global.tag"},
+	{"verbosity", "1.1", true, inValues + "global.proxy.logLevel"},
 }
 
 // registerFormerFlags makes the flags known, so that they can be refused with

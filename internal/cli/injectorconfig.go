@@ -116,6 +116,9 @@ func (k *kubeInject) ownFiles(injection, mesh, values string) (*pieces, error) {
 // holds reports whether a text is a ConfigMap, or a list of some, with a key in
 // its data.
 func holds(text *source.Text, key string) bool {
+	if !bytes.Contains(text.Data, []byte("ConfigMap")) {
+		return false
+	}
 	doc, err := source.Parse(text)
 	if err != nil {
 		return false

@@ -118,7 +118,7 @@ of them is sound; with --keep-going the sound ones are.`,
 	f.StringVar(&k.writing.patch, "patch", "", "write a patch for each injected object instead of the result: json (RFC 6902), strategic, or kustomize, a folder for -o")
 	f.BoolVar(&k.canonical, "canonical", false, "write injected documents anew, with sorted keys and without comments, rather than keep their text")
 	f.BoolVar(&k.noRecord, "no-undo-record", false, "leave out the annotation "+annot.UndoRecord+", which uninject needs to give back the original exactly")
-	f.StringVar(&k.injectConfigFile, "injectConfigFile", "", "file with the injection template: key config of the ConfigMap, the ConfigMap, or a bare template")
+	f.StringVar(&k.injectConfigFile, "injectConfigFile", "", "file with the injection template: key config of the ConfigMap, the ConfigMap (its key values counts too), or a bare template")
 	f.StringVar(&k.injectConfigMap, "injectConfigMapName", cluster.InjectorConfigMap, "ConfigMap with injection template (key config) and values (key values)")
 	_ = f.MarkHidden("injectConfigMapName")
 	f.StringVar(&k.meshConfigFile, "meshConfigFile", "", "file with the mesh configuration; wins over --meshConfigMapName")

@@ -286,24 +286,48 @@ type Set struct {
 	Detected release.Detected
 }
 
+// HasValues tells that the release has values that templates read: those until
+// 1.1 wrote them into the template.
+func (s *Set) HasValues() bool { return !s.Detected.Release.Before(release.V(1, 2)) }
+
+// Documents are the three documents of a configuration.
+type Documents struct {
+	Injection, Mesh, Values *source.Text
+	// MeshIsDefault and ValuesAreDefault tell of a document that it stands in,
+	// from the newest release, for one that is not there. Such values say nothing
+	// of the release, and such a mesh gives way to the defaults of an older one.
+	MeshIsDefault, ValuesAreDefault bool
+}
+
 // Load reads the three documents of a configuration. asked is the release that
 // they are of, or the zero Release to find out. The Set is nil where there are
 // errors.
 func Load(injection, mesh, values *source.Text, asked release.Release) (*Set, diag.List) {
+	return Documents{Injection: injection, Mesh: mesh, Values: values}.Load(asked)
+}
+
+// Load is the function Load.
+func (docs Documents) Load(asked release.Release) (*Set, diag.List) {
 	s := &Set{}
 	var diags diag.List
 	add := func(list diag.List) { diags = append(diags, list...) }
 	var list diag.List
-	s.Injection, list = ParseInjection(injection)
+	s.Injection, list = ParseInjection(docs.Injection)
 	add(list)
 	s.Detected.Release = asked
 	if asked.IsZero() && s.Injection != nil {
-		raw, _, _ := readValues(values)
+		var raw *Values
+		if !docs.ValuesAreDefault {
+			raw, _, _ = readValues(docs.Values)
+		}
 		s.Detected = Detect(s.Injection, raw)
 	}
-	s.Mesh, list = ParseMeshOf(mesh, s.Detected.Release)
+	if r := s.Detected.Release; docs.MeshIsDefault && !r.IsZero() && r != release.Newest {
+		docs.Mesh = source.NewText("", nil)
+	}
+	s.Mesh, list = ParseMeshOf(docs.Mesh, s.Detected.Release)
 	add(list)
-	s.Values, list = ParseValuesOf(values, s.Detected.Release)
+	s.Values, list = ParseValuesOf(docs.Values, s.Detected.Release)
 	add(list)
 	if diags.HasErrors() {
 		return nil, diags

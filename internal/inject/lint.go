@@ -71,6 +71,10 @@ func (l *linter) document() {
 		switch {
 		case k.Name == "template" && inj.Shape == release.Overlays:
 			l.poison(k.At)
+		case (k.Name == "template" || k.Name == "templates") && !f.Has(l.release):
+			if _, bad := generationFor(inj, l.set.Mesh, l.release); bad != nil { // the only templates there are
+				l.findings = append(l.findings, bad)
+			}
 		case !f.Has(l.release):
 			l.add(diag.Warning, CodeIdle, k.At, "key "+k.Name+" has no effect in release "+l.release.String()+": it is read "+f.String(), "remove it")
 		case f.Until == l.release:

@@ -323,8 +323,12 @@ func (in *injection) misfit(t *tmpl.Template, data *tmpl.Data, at int, failure s
 	if span.IsValid() {
 		d.Span = span
 	}
+	if in.engine.gen.shape == release.Spec {
+		d.Fix = fixForActions(in.engine.gen.release, t.Text())
+	}
 	of := "this pod"
 	if key, value := in.readAnnotation(reads); value != nil {
+		d.Fix = ""
 		of = "annotation " + key
 		d.Code, d.Span = CodeAnnotation, value.Span()
 		if k, ok := annot.Lookup(annot.Annotation, key); ok {
@@ -333,6 +337,16 @@ func (in *injection) misfit(t *tmpl.Template, data *tmpl.Data, at int, failure s
 	}
 	d.Message = "what template " + strconv.Quote(t.Name()) + " makes of " + of + " " + failure
 	return d
+}
+
+// fixForActions says what to do about a template whose actions are not written
+// as those of the release are, and so are plain text.
+func fixForActions(r release.Release, text *source.Text) string {
+	own := tmpl.DialectOf(r).Left()
+	if left, right := release.Delimiters(text.Data); left != own && bytes.Contains(text.Data, []byte(left)) {
+		return "actions in " + left + " " + right + " are plain text in release " + r.String() + ": choose another with --generation, or leave it out"
+	}
+	return ""
 }
 
 // readAnnotation returns the one annotation of the pod's among what an action

@@ -82,7 +82,10 @@ func (t *Template) lineSpan(n int) source.Span {
 	return source.Span{Text: t.text, Start: start, End: start + len(strings.TrimRight(trimmed, " \t"))}
 }
 
-const newerRelease = "the template was probably written for a newer release: ingraft knows the functions and fields of 1.9 to 1.31; take the injection configuration of such a release"
+// knownReleases is the span of releases that templates may be of.
+const knownReleases = "0.8 to 1.31"
+
+const newerRelease = "the template was probably written for a newer release: ingraft knows the functions and fields of " + knownReleases + "; take the injection configuration of such a release"
 
 // checkFunctions collects the functions that the trees name and reports the
 // first one, in the order of the text, that does not exist or is forbidden.
