@@ -142,6 +142,10 @@ type molder struct {
 	cursor *cursor
 	out    []byte
 	byNode map[*source.Node][]placed
+	// node is the string that was looked at last, and text its value with the
+	// places that it comes from.
+	node *source.Node
+	text *source.Text
 }
 
 // placed is a hole within the value of a string node.
@@ -279,8 +283,14 @@ func enclosing(n *source.Node, typ kube.Type, h hole) (*source.Node, kube.Type) 
 // bytes are not in the value as they are.
 func (m *molder) offset(n *source.Node, h hole) int {
 	value := n.Str()
-	text := n.Embed("")
-	for i := range len(value) {
+	if m.node != n {
+		m.node, m.text = n, n.Embed("")
+	}
+	text, from := m.text, 0
+	if before := m.byNode[n]; len(before) > 0 && before[len(before)-1].end <= h.start {
+		from = before[len(before)-1].to // holes come in order
+	}
+	for i := from; i < len(value); i++ {
 		outer, at := text.Outermost(i)
 		if outer != n.Span().Text {
 			return -1

@@ -245,13 +245,17 @@ func (p *Planner) learn(set *planSet, c *cursor, in *Input) (*source.Node, bool)
 		set.refusals++
 		return nil, false
 	}
-	if plan := newPlan(c, &t.trace, out, doc.Root); set.insert(t.steps, plan) {
+	if len(t.holes) <= maxHoles && set.insert(t.steps, newPlan(c, &t.trace, out, doc.Root)) {
 		set.plans++
 	} else {
 		set.refusals++
 	}
 	return doc.Root, true
 }
+
+// maxHoles bounds how much of its pod a plan holds open: a pod of thousands of
+// containers is the only one of its shape, and a plan of it not worth making.
+const maxHoles = 256
 
 // insert puts a plan at the end of the way that its run took.
 func (s *planSet) insert(steps []step, plan *plan) bool {
