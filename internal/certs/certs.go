@@ -302,3 +302,11 @@ func Trusts(bundle []byte, s *State, now time.Time) bool {
 	_, err := s.serving.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now})
 	return err == nil
 }
+
+// Equal reports whether two states serve and trust the same.
+func (s *State) Equal(o *State) bool {
+	if s == nil || o == nil {
+		return s == o
+	}
+	return s.serving.Leaf.Equal(o.serving.Leaf) && bytes.Equal(s.Bundle(), o.Bundle())
+}

@@ -252,9 +252,9 @@ func TestManifestGrantsWhatIsNeeded(t *testing.T) {
 	one.await("caBundle was put right")
 	two := serveInjector(t, t.TempDir(), args...)
 	two.await("serving with a new certificate")
-	// The Secret is broken: the one that leads writes another.
+	// The Secret is broken: the one that leads writes it again.
 	api.Put("/api/v1/namespaces/mesh/secrets/ingraft-injector", testkit.Object{"data": testkit.Object{}})
-	one.await("certificates were made")
+	one.await("certificates were written")
 	one.end(0) // gives the Lease back, which is an update
 	two.end(0)
 	granted.mu.Lock()

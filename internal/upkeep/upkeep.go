@@ -152,14 +152,20 @@ func (k *Keeper) keepSecret(ctx context.Context, lead bool) error {
 		if version := object.Get("metadata", "resourceVersion").Str(); version == k.version {
 			stored = k.state
 		} else if stored, err = decode(object); err != nil {
-			k.Log.Error("the Secret holds no certificates; they are made anew", "secret", k.Namespace+"/"+k.Secret, "error", err.Error())
+			k.Log.Error("the Secret holds no certificates", "secret", k.Namespace+"/"+k.Secret, "error", err.Error())
 		}
 	}
 	if !missing && !lead {
 		k.use(stored, object)
 		return nil
 	}
-	next, err := k.Policy.Next(stored, k.Names, k.Now())
+	// Where somebody took the Secret away, or broke it, what is served goes back
+	// into it: other certificates would not be trusted for a while.
+	base := stored
+	if base == nil {
+		base = k.state
+	}
+	next, err := k.Policy.Next(base, k.Names, k.Now())
 	if err != nil {
 		return err
 	}
@@ -182,7 +188,7 @@ func (k *Keeper) keepSecret(ctx context.Context, lead bool) error {
 	if err != nil {
 		return err
 	}
-	k.Log.Info("certificates were made", "secret", k.Namespace+"/"+k.Secret, "expires", next.Expires())
+	k.Log.Info("certificates were written", "secret", k.Namespace+"/"+k.Secret, "expires", next.Expires())
 	k.use(next, object)
 	return nil
 }
@@ -190,7 +196,7 @@ func (k *Keeper) keepSecret(ctx context.Context, lead bool) error {
 // use takes certificates over, and applies them if they are others.
 func (k *Keeper) use(s *certs.State, object *source.Node) {
 	k.version = object.Get("metadata", "resourceVersion").Str()
-	if s == nil || s == k.state {
+	if s == nil || s.Equal(k.state) {
 		return
 	}
 	k.state = s

@@ -227,13 +227,13 @@ func (in *installed) decide(r *inject.Request, o Options) *answer {
 	result := in.Engine.Run(r)
 	findings := len(result.Diagnostics)
 	if result.Diagnostics.HasErrors() {
-		a := o.failed(firstCode(result), denial(result.Diagnostics), http.StatusBadRequest)
+		a := o.failed(firstCode(result), denial(result.Diagnostics, r.Pod), http.StatusBadRequest)
 		a.findings = findings
 		return a
 	}
 	a := &answer{
 		reason: string(result.Decision.Reason), message: result.Decision.Message,
-		warnings: warningsOf(result.Diagnostics), findings: findings,
+		warnings: warningsOf(result.Diagnostics, r.Pod), findings: findings,
 	}
 	if result.Decision.Verdict == inject.Inject {
 		a.verdict, a.patch = injected, result.JSONPatch()

@@ -49,7 +49,11 @@ func (r *Reloader) Reload(ctx context.Context) error {
 	r.ok.Store(err == nil)
 	if err != nil {
 		r.results.With("refused").Add(1)
-		r.Log.Error("the configuration is refused; the one before stays", "error", err.Error(), "generation", r.generation.Load())
+		message := "the configuration is refused; the one before stays"
+		if r.generation.Load() == 0 {
+			message = "the configuration is refused, and there is none before it"
+		}
+		r.Log.Error(message, "error", err.Error(), "generation", r.generation.Load())
 		return err
 	}
 	r.Handler.Install(i)

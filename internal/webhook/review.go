@@ -44,7 +44,7 @@ func readReview(body []byte) (*review, *refusal) {
 	bad := func(kind, message string) (*review, *refusal) {
 		return nil, &refusal{http.StatusBadRequest, kind, message}
 	}
-	doc, err := source.Parse(source.NewText("AdmissionReview", body))
+	doc, err := source.Parse(source.NewText(reviewText, body))
 	switch {
 	case err != nil:
 		message := err.Error()
@@ -205,14 +205,14 @@ const (
 
 // warningsOf returns the warnings among findings as an API server passes them
 // on to the user.
-func warningsOf(list diag.List) []string {
+func warningsOf(list diag.List, pod *source.Node) []string {
 	var out []string
 	room, more := maxWarnings, 0
 	for _, d := range list {
 		if d.Severity != diag.Warning {
 			continue
 		}
-		w := warning(d.Message, d.Fix, d.Code)
+		w := warning(subject(d, pod)+d.Message, d.Fix, d.Code)
 		if room -= len(w); room < 0 {
 			more++
 			continue
@@ -256,8 +256,29 @@ func oneLine(s string) string {
 	}, s)
 }
 
+// subject names the annotation or label that a finding is about, where its
+// message does not: there is no line for the reader to look at.
+func subject(d *diag.Diagnostic, pod *source.Node) string {
+	if !d.Span.IsValid() {
+		return ""
+	}
+	text, at := d.Span.Text.Outermost(d.Span.Start)
+	for _, part := range [...]struct{ key, name string }{{"annotations", "annotation"}, {"labels", "label"}} {
+		for _, f := range pod.Get("metadata", part.key).Fields() {
+			if span := f.Value.Span(); span.Text == text && span.Start <= at && at < span.End && !strings.Contains(d.Message, f.Key) {
+				return part.name + " " + short(f.Key) + ": "
+			}
+		}
+	}
+	return ""
+}
+
+// maxDenial bounds what is told about a pod that is denied: the message ends up
+// in events and conditions.
+const maxDenial = 4096
+
 // denial says to the user of kubectl what is wrong with a pod, and the mend.
-func denial(list diag.List) string {
+func denial(list diag.List, pod *source.Node) string {
 	var b strings.Builder
 	for _, d := range list {
 		if d.Severity != diag.Error {
@@ -269,11 +290,11 @@ func denial(list diag.List) string {
 		// Lines of the review mean nothing to anybody; those of the
 		// configuration do.
 		if text := d.Span.Text; text != nil {
-			if outer, _ := text.Outermost(d.Span.Start); outer.Name != "AdmissionReview" && outer.Name != "" {
+			if outer, _ := text.Outermost(d.Span.Start); outer.Name != reviewText && outer.Name != "" {
 				b.WriteString(d.Pos().String() + ": ")
 			}
 		}
-		b.WriteString(oneLine(d.Message))
+		b.WriteString(oneLine(subject(d, pod) + d.Message))
 		if d.Code != "" {
 			b.WriteString(" [" + d.Code + "]")
 		}
@@ -281,5 +302,11 @@ func denial(list diag.List) string {
 			b.WriteString(": " + oneLine(d.Fix))
 		}
 	}
+	if b.Len() > maxDenial {
+		return strings.ToValidUTF8(b.String()[:maxDenial-3], "") + "..."
+	}
 	return b.String()
 }
+
+// reviewText is the name of the text that a review is.
+const reviewText = "AdmissionReview"
