@@ -8,6 +8,7 @@ import (
 	"github.com/ingraft/ingraft/internal/annot"
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/kube"
+	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -397,6 +398,9 @@ func adviseProxyUser(in *injection, pod *source.Node) diag.List {
 // adviseProxyImage tells that the user's own istio-proxy container brings its
 // own image (O-13).
 func adviseProxyImage(in *injection, _ *source.Node) diag.List {
+	if in.engine.gen.shape == release.Spec {
+		return nil // it is appended beside, not merged
+	}
 	own, _ := findContainer(in.user, proxyContainer)
 	image := own.Get("image")
 	if image.Scalar() == "" || image.Scalar() == autoImage {
@@ -410,7 +414,10 @@ func adviseProxyImage(in *injection, _ *source.Node) diag.List {
 // adviseContainerNames finds containers of the pod's that a template has too.
 // Not meant are istio-proxy, which one writes to change the sidecar, and
 // templates that change the pod's containers: those give them no image.
-func adviseContainerNames(in *injection, _ *source.Node) diag.List {
+func adviseContainerNames(in *injection, pod *source.Node) diag.List {
+	if in.engine.gen.shape == release.Spec {
+		return adviseTwins(pod)
+	}
 	var list diag.List
 	for _, part := range [...]string{listInitContainers, listContainers} {
 		for _, c := range specList(in.user, part) {
@@ -420,6 +427,23 @@ func adviseContainerNames(in *injection, _ *source.Node) diag.List {
 				list = append(list, warn(CodeContainerName, c.Get("name").Span(),
 					"container "+quote(name)+" has the name of one that the injection template adds: the two become one",
 					"rename the container, unless it is meant to change the template's"))
+			}
+		}
+	}
+	return list
+}
+
+// adviseTwins finds containers of one name, where a template appends another:
+// also a sidecar that is there already.
+func adviseTwins(pod *source.Node) diag.List {
+	var list diag.List
+	for _, part := range [...]string{listInitContainers, listContainers} {
+		items := specList(pod, part)
+		for i, c := range items {
+			if at := c.Get("name").Span(); at.IsValid() && find(items[i+1:], nameOf(c)) >= 0 {
+				list = append(list, warn(CodeContainerName, at,
+					"container "+quote(nameOf(c))+" has the name of one that the injection template appends: the API server refuses the pod",
+					"rename the container; take out the sidecar of an earlier injection with uninject"))
 			}
 		}
 	}

@@ -141,3 +141,22 @@ func TestDetect(t *testing.T) {
 		}
 	}
 }
+
+// A [[ of a shell script in a template is no action; neither is a {{ of another
+// template's in one that has [[ ]].
+func TestDelimitersOfMixedText(t *testing.T) {
+	for text, want := range map[string]string{
+		`args: ["if [[ -f /x ]]; then echo; fi", "{{ .Values.global.hub }}"]`:     "{{",
+		`args: ["[[ $A == b ]]", "[[ -n x ]]", "{{- if .X -}}"]`:                  "{{",
+		"[[ if .X -]] a [[ end ]] [[ annotation .ObjectMeta `x` 1 ]] {{ .Name }}": "[[",
+		`format: "{{.Name}}" # [[ range .Spec.Containers ]][[ .Name ]][[ end ]]`:  "[[",
+		`a: [[1, 2], [3]]`:       "[[",
+		`b: "{{ x }}" # [[ y ]]`: "{{",
+		`[[ "`:                   "[[",
+		``:                       "{{",
+	} {
+		if left, _ := Delimiters([]byte(text)); left != want {
+			t.Errorf("%s: %s, want %s", text, left, want)
+		}
+	}
+}

@@ -17,13 +17,39 @@ type Use struct {
 }
 
 // Delimiters returns what encloses the actions of a template: [[ and ]] until
-// release 1.1, {{ and }} since. Where a text has both, the first one counts.
+// release 1.1, {{ and }} since. Where a text has both, those count that enclose
+// more of what looks like an action, as a shell has a [[ too; else the first.
 func Delimiters(text []byte) (left, right string) {
-	square, curly := strings.Index(string(text), "[["), strings.Index(string(text), "{{")
-	if square >= 0 && (curly < 0 || square < curly) {
+	s := string(text)
+	square, curly := strings.Index(s, "[["), strings.Index(s, "{{")
+	inSquare := square >= 0 && (curly < 0 || square < curly)
+	if square >= 0 && curly >= 0 {
+		if a, b := actions(s, "[["), actions(s, "{{"); a != b {
+			inSquare = a > b
+		}
+	}
+	if inSquare {
 		return "[[", "]]"
 	}
 	return "{{", "}}"
+}
+
+// actions counts what looks like the beginning of an action: a field, a keyword
+// or one of the mesh's functions behind the delimiter.
+func actions(s, left string) int {
+	n := 0
+	for _, rest := range strings.Split(s, left)[1:] {
+		if trimmed, ok := strings.CutPrefix(rest, "-"); ok && trimmed != strings.TrimLeft(trimmed, " \t\r\n") {
+			rest = trimmed
+		}
+		rest = strings.TrimLeft(rest, " \t\r\n")
+		word := rest[:wordEnd(rest, 0)]
+		_, known := Lookup(Function, word)
+		if known || isKeyword(word) || rest != "" && rest[0] == '.' && isLetter(rest, 1) {
+			n++
+		}
+	}
+	return n
 }
 
 // Uses lists the functions that a template names and the fields that it takes
