@@ -39,7 +39,7 @@ func (a *app) injectorCommand() *cobra.Command {
 		RunE: needsSubcommand,
 	}
 	c.AddCommand(a.configShowCommand(), a.configLintCommand(), a.configDiffCommand())
-	injector.AddCommand(c, a.injectorServeCommand(), a.injectorManifestCommand())
+	injector.AddCommand(c, a.injectorServeCommand(), a.injectorManifestCommand(), a.injectorMissedCommand())
 	return injector
 }
 
