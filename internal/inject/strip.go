@@ -53,6 +53,9 @@ func strip(pod *source.Node) (*source.Node, earlier, diag.List) {
 	if proxy != nil && (contains(was.containers, proxyContainer) || contains(was.initContainers, proxyContainer)) {
 		pod = restoreProbes(pod, proxy)
 		pod = restorePrometheus(pod, proxy)
+	} else if _, merged := variable(proxy, envPrometheus); !merged {
+		// Metrics were merged where no template had a sidecar, and nothing was to be kept.
+		pod = restorePrometheus(pod, nil)
 	}
 	pod = restoreContainers(pod, &was)
 	pod = withoutAnnotations(pod, func(name string) bool { return name == annot.SidecarStatus || name == annot.ProxyOverrides })

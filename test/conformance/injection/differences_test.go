@@ -45,7 +45,8 @@ func explain(s situation) (names string, left difference) {
 			fmt.Printf("reference %q, mended %q, left %s\n%s\n", r.names, names, d.class, d.detail)
 		}
 		if d.class == "" && len(names) > 0 {
-			return strings.Join(names, " + "), difference{}
+			slices.Sort(names)
+			return strings.Join(slices.Compact(names), " + "), difference{}
 		}
 		if d.class != "" && len(r.names) > 0 && (left == s.difference || len(d.detail) < len(left.detail)) {
 			left = difference{d.class, "left after " + strings.Join(append(names, "nothing"), " + ") + " was mended:\n" + d.detail}
@@ -82,9 +83,36 @@ func (s situation) onWindows() bool {
 // place the result has another shape, or the word at more places than the
 // text.
 func (s situation) changesStructure() bool {
+	// What the text did may be hidden by what the user says in its place.
+	return s.changesStructureOf(s.object) || s.changesStructureOf(withoutOverrides(s.object))
+}
+
+// withoutOverrides returns an object without the containers of the mesh's names.
+func withoutOverrides(o object) object {
+	o = copyTree(o).(object)
+	for _, w := range workloadsOf(o) {
+		spec, _ := w.template["spec"].(object)
+		for _, list := range []string{"containers", "initContainers"} {
+			if all, ok := spec[list].([]any); ok {
+				spec[list] = slices.DeleteFunc(all, func(c any) bool {
+					name, _ := c.(object)["name"].(string)
+					return slices.Contains(meshContainers, name)
+				})
+			}
+		}
+	}
+	return o
+}
+
+func (s situation) changesStructureOf(o object) bool {
 	const word = "plainword"
-	for i := range workloadsOf(s.object) {
-		meta, _ := workloadsOf(s.object)[i].template["metadata"].(object)
+	result := s.bench.byPeer(s.testCase, o)
+	if result.refused {
+		return false
+	}
+	a, _ := tree(result.object)
+	for i := range workloadsOf(o) {
+		meta, _ := workloadsOf(o)[i].template["metadata"].(object)
 		annotations, _ := meta["annotations"].(object)
 		for key, text := range annotations {
 			text, _ := text.(string)
@@ -92,13 +120,12 @@ func (s situation) changesStructure() bool {
 				continue
 			}
 			for _, plain := range plainTexts(text, word) {
-				variant := copyTree(s.object).(object)
+				variant := copyTree(o).(object)
 				workloadsOf(variant)[i].template["metadata"].(object)["annotations"].(object)[key] = plain
 				other := s.bench.byPeer(s.testCase, variant)
 				if other.refused {
 					continue
 				}
-				a, _ := tree(s.peer.object)
 				b, _ := tree(other.object)
 				if shape(a) != shape(b) || strings.Count(string(mustJSON(a)), quoteInner(text)) != strings.Count(string(mustJSON(b)), quoteInner(plain)) {
 					return true
@@ -192,7 +219,7 @@ func (s situation) references(yield func(reference) bool) {
 		if !again(o) {
 			return
 		}
-		for _, still := range [][]string{nil, claimed(list[len(list)-1].outcome)} {
+		for _, still := range [][][]string{nil, claimed(s.ours)} {
 			if o, _ := stripped(s.own, true, still); !again(o) {
 				return
 			}

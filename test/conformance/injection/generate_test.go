@@ -404,7 +404,9 @@ func (g gen) spec() object {
 	}
 	if g.chance(0.22) {
 		at := g.IntN(len(containers) + 1)
-		containers = append(containers[:at], append([]any{g.proxyOverride()}, containers[at:]...)...)
+		proxy := g.proxyOverride()
+		delete(proxy, "restartPolicy") // is for init containers
+		containers = append(containers[:at], append([]any{proxy}, containers[at:]...)...)
 	}
 	if containers != nil {
 		spec["containers"] = containers

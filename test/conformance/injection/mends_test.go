@@ -116,20 +116,22 @@ func mendProxies(m *mending) {
 		}
 		m.save(*c)
 	}
-	if list == "containers" {
-		m.saveOnce()
-	}
+	m.saveOnce(list)
 }
 
-// saveOnce keeps of a sidecar that was saved in both lists the one among the
-// init containers.
-func (m *mending) saveOnce() {
+// saveOnce keeps of a sidecar that was saved in both lists the one in the list
+// where it stays.
+func (m *mending) saveOnce(goes string) {
 	var kept inject.ParsedContainers
 	text, ok := m.pod.Annotations["proxy.istio.io/overrides"]
-	if !ok || json.Unmarshal([]byte(text), &kept) != nil || !slices.ContainsFunc(kept.InitContainers, isProxy) {
+	if !ok || json.Unmarshal([]byte(text), &kept) != nil || !slices.ContainsFunc(kept.InitContainers, isProxy) || !slices.ContainsFunc(kept.Containers, isProxy) {
 		return
 	}
-	kept.Containers = slices.DeleteFunc(kept.Containers, isProxy)
+	if goes == "containers" {
+		kept.Containers = slices.DeleteFunc(kept.Containers, isProxy)
+	} else {
+		kept.InitContainers = slices.DeleteFunc(kept.InitContainers, isProxy)
+	}
 	m.pod.Annotations["proxy.istio.io/overrides"] = string(mustJSON(kept))
 }
 
@@ -137,13 +139,16 @@ func (m *mending) saveOnce() {
 // the order in which the templates have them.
 func (m *mending) save(c corev1.Container) {
 	var kept inject.ParsedContainers
-	var status struct{ Containers []string }
+	var status struct{ InitContainers, Containers []string }
 	if text, ok := m.pod.Annotations["proxy.istio.io/overrides"]; ok && json.Unmarshal([]byte(text), &kept) != nil {
 		return
 	}
 	if json.Unmarshal([]byte(m.pod.Annotations[statusAnnotation]), &status) != nil {
 		return
 	}
+	// What was saved and is not needed by any template is not saved again.
+	kept.Containers = slices.DeleteFunc(kept.Containers, func(c corev1.Container) bool { return !slices.Contains(status.Containers, c.Name) })
+	kept.InitContainers = slices.DeleteFunc(kept.InitContainers, func(c corev1.Container) bool { return !slices.Contains(status.InitContainers, c.Name) })
 	kept.Containers = append(kept.Containers, c)
 	slices.SortStableFunc(kept.Containers, func(a, b corev1.Container) int {
 		return slices.Index(status.Containers, a.Name) - slices.Index(status.Containers, b.Name)
@@ -305,11 +310,11 @@ func (m *mending) appContainers(f func(now, before *corev1.Container)) {
 			if list.now[i].Name == "istio-proxy" {
 				continue
 			}
-			for j := range list.before {
-				if list.before[j].Name == list.now[i].Name {
-					f(&list.now[i], &list.before[j])
-				}
+			before := &corev1.Container{} // of one that a template adds
+			if j := slices.IndexFunc(list.before, func(c corev1.Container) bool { return c.Name == list.now[i].Name }); j >= 0 {
+				before = &list.before[j]
 			}
+			f(&list.now[i], before)
 		}
 	}
 }
@@ -324,9 +329,15 @@ type handler struct {
 	restore func()
 }
 
-func handlersOf(now, before *corev1.Container) []handler {
+func (m *mending) handlersOf(now, before *corev1.Container) []handler {
 	var all []handler
 	probe := func(name string, now **corev1.Probe, before *corev1.Probe) {
+		if *now != nil {
+			// A template's is only in the map that the agent asks by.
+			if was := m.templates("/app-health/"+name, *now); was != nil && !alike(was, before) {
+				before = was
+			}
+		}
 		if before == nil || *now == nil || reflect.DeepEqual(*now, before) {
 			return
 		}
@@ -350,6 +361,39 @@ func handlersOf(now, before *corev1.Container) []handler {
 	return all
 }
 
+// alike tells that two probes ask in the same way, whatever spells the port.
+func alike(a, b *corev1.Probe) bool {
+	switch {
+	case b == nil || (a.HTTPGet == nil) != (b.HTTPGet == nil) || (a.TCPSocket == nil) != (b.TCPSocket == nil):
+		return false
+	case a.HTTPGet != nil:
+		return a.HTTPGet.Path == b.HTTPGet.Path
+	}
+	return true
+}
+
+// templates returns a probe as the template had it that added it, nil where it
+// was not rewritten.
+func (m *mending) templates(url string, now *corev1.Probe) *corev1.Probe {
+	if now.HTTPGet == nil || now.HTTPGet.Path != url {
+		return nil
+	}
+	for _, c := range append(slices.Clone(m.pod.Spec.Containers), m.pod.Spec.InitContainers...) {
+		for _, e := range c.Env {
+			var all map[string]inject.Prober
+			if !isProxy(c) || e.Name != "ISTIO_KUBE_APP_PROBERS" || json.Unmarshal([]byte(e.Value), &all) != nil {
+				continue
+			}
+			if p, ok := all[url]; ok {
+				was := now.DeepCopy()
+				was.HTTPGet, was.TCPSocket, was.GRPC = p.HTTPGet, p.TCPSocket, p.GRPC
+				return was
+			}
+		}
+	}
+	return nil
+}
+
 // mendProbes leaves those probes and hooks alone that cannot work when they
 // are sent to the agent, or that nothing redirects: see "Probes" in
 // docs/differences.md.
@@ -361,7 +405,7 @@ func mendProbes(m *mending) {
 		agent, _ = strconv.Atoi(strings.TrimSpace(v))
 	}
 	m.appContainers(func(now, before *corev1.Container) {
-		for _, h := range handlersOf(now, before) {
+		for _, h := range m.handlersOf(now, before) {
 			var port intstr.IntOrString
 			switch {
 			case h.get != nil:
@@ -376,7 +420,7 @@ func mendProbes(m *mending) {
 			number, named := port.IntVal, true
 			if port.Type == intstr.String {
 				number, named = 0, false
-				for _, p := range before.Ports {
+				for _, p := range now.Ports {
 					if p.Name == port.StrVal && p.Name != "" {
 						number, named = p.ContainerPort, true
 					}
@@ -514,12 +558,24 @@ func (m *mending) dropProbers(drop map[string]bool) {
 // mendVolumes gives a volume that got two sources the one of the user: see
 // "Two sources in one volume" in docs/differences.md.
 func mendVolumes(m *mending) {
+	was := m.earlier()
 	for i, v := range m.pod.Spec.Volumes {
 		if sources(v) < 2 {
 			continue
 		}
 		for _, b := range m.before.Spec.Volumes {
-			if b.Name == v.Name && sources(b) == 1 {
+			switch {
+			case b.Name != v.Name || sources(b) != 1:
+			case slices.Contains(was.volumes, b.Name):
+				// An earlier injection's: it gives way.
+				of, former := reflect.ValueOf(&m.pod.Spec.Volumes[i].VolumeSource).Elem(), reflect.ValueOf(b.VolumeSource)
+				for f := range former.NumField() {
+					if !former.Field(f).IsZero() {
+						of.Field(f).SetZero()
+					}
+				}
+				m.note(nameAgain)
+			default:
 				m.pod.Spec.Volumes[i] = b
 				m.keptVolumes = append(m.keptVolumes, b.Name)
 				m.note(nameVolume)
@@ -528,14 +584,33 @@ func mendVolumes(m *mending) {
 	}
 }
 
+// added are the volumes and pull secrets that an earlier injection added to the
+// pod as it came, as far as its status can be read.
+type added struct{ volumes, secrets []string }
+
+func (m *mending) earlier() added {
+	var status struct {
+		Volumes, ImagePullSecrets []string
+		Kept                      struct{ Volumes, ImagePullSecrets []string }
+	}
+	if json.Unmarshal([]byte(m.own.Annotations[statusAnnotation]), &status) != nil {
+		return added{}
+	}
+	without := func(all, kept []string) []string {
+		return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(kept, name) })
+	}
+	return added{without(status.Volumes, status.Kept.Volumes), without(status.ImagePullSecrets, status.Kept.ImagePullSecrets)}
+}
+
 // mendStatus takes from what the status annotation claims what the user had:
 // see "Names that the status must not claim" in docs/differences.md.
 func mendStatus(m *mending) {
 	var secrets []string
+	was := m.earlier()
 	m.editStatus(func(status map[string]any) {
 		claimed, _ := status["imagePullSecrets"].([]any)
 		for _, s := range m.before.Spec.ImagePullSecrets {
-			if slices.Contains(claimed, any(s.Name)) {
+			if slices.Contains(claimed, any(s.Name)) && !slices.Contains(was.secrets, s.Name) {
 				secrets = append(secrets, s.Name)
 			}
 		}

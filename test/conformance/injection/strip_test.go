@@ -11,31 +11,37 @@ import (
 // for the first time (it strips what the templates see), but merges into the
 // pod as it comes: injecting the stripped pod is what it means. ok tells that
 // there was something to strip. Volumes and pull secrets go too where volumes
-// says so, but for those that are still to be there.
-func stripped(o object, volumes bool, still []string) (object, bool) {
+// says so, but for those that are still to be there, a list for each pod.
+func stripped(o object, volumes bool, still [][]string) (object, bool) {
 	o = copyTree(o).(object)
 	found := false
-	for _, w := range workloadsOf(o) {
-		found = stripPod(w.template, volumes, still) || found
+	for i, w := range workloadsOf(o) {
+		var names []string
+		if i < len(still) {
+			names = still[i]
+		}
+		found = stripPod(w.template, volumes, names) || found
 	}
 	return o, found
 }
 
-// claimed lists the volumes and pull secrets that the status of an injected
-// object names.
-func claimed(o outcome) []string {
+// claimed lists for each pod of an injected object the volumes and pull secrets
+// that its status names.
+func claimed(o outcome) [][]string {
+	if o.refused {
+		return nil
+	}
 	t, err := tree(o.object)
 	if err != nil {
 		return nil
 	}
-	var names []string
+	var all [][]string
 	for _, w := range workloadsOf(t) {
 		var status struct{ Volumes, ImagePullSecrets []string }
-		if json.Unmarshal([]byte(podOf(w.template).Annotations[statusAnnotation]), &status) == nil {
-			names = append(append(names, status.Volumes...), status.ImagePullSecrets...)
-		}
+		_ = json.Unmarshal([]byte(podOf(w.template).Annotations[statusAnnotation]), &status) // none where it cannot be read
+		all = append(all, append(status.Volumes, status.ImagePullSecrets...))
 	}
-	return names
+	return all
 }
 
 func stripPod(pod object, volumes bool, still []string) bool {
@@ -95,8 +101,8 @@ func stripPod(pod object, volumes bool, still []string) bool {
 		}
 	}
 	if volumes {
-		spec["volumes"] = take(items(spec, "volumes"), status.Volumes, append(still, status.Kept.Volumes...))
-		spec["imagePullSecrets"] = take(items(spec, "imagePullSecrets"), status.ImagePullSecrets, append(still, status.Kept.ImagePullSecrets...))
+		spec["volumes"] = take(items(spec, "volumes"), status.Volumes, append(slices.Clone(still), status.Kept.Volumes...))
+		spec["imagePullSecrets"] = take(items(spec, "imagePullSecrets"), status.ImagePullSecrets, append(slices.Clone(still), status.Kept.ImagePullSecrets...))
 	}
 	return true
 }
