@@ -207,7 +207,7 @@ var shapes = map[string]func(n int) string{
 	},
 	"skipped": func(n int) string { return strings.Repeat("---\n"+podWith("", "      hostNetwork: true\n"), n) },
 	"list": func(n int) string {
-		return "apiVersion: v1\nkind: List\nitems:\n" + each(n, "- apiVersion: v1\n  kind: Pod\n  metadata: {name: p%d}\n  spec:\n    containers:\n    - name: a\n      image: i\n")
+		return "apiVersion: v1\nkind: List\nitems:\n" + each(n, "- apiVersion: v1\n  kind: Pod\n  metadata: {name: p%d}\n  spec:\n    containers:\n    - name: a\n      image: i\n      livenessProbe:\n        httpGet:\n          path: /\n          port: 80\n")
 	},
 	"json": func(n int) string {
 		return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","annotations":{"a":"b"` + each(n, `,"a%d":"b"`) + `}},"spec":{"containers":[{"name":"a","image":"i"}]}}`

@@ -26,7 +26,7 @@ type Respelling struct {
 // are not of the simplest kind, and Edit has to look closer.
 func NewDraft(doc *Document, root *Node) *Draft {
 	if doc.Format == JSON && bytes.IndexByte(doc.Text.Data, '\n') >= 0 && !singleLine(doc.Root) ||
-		len(doc.aliases) > 0 || len(doc.entries) > 0 || doc.Root.Kind() != Map || root.Kind() != Map {
+		len(doc.aliases) > 0 || len(doc.entries) > 0 || hasOddBreaks(doc.Text.Data) || doc.Root.Kind() != Map || root.Kind() != Map {
 		return nil
 	}
 	r := &rewriter{doc: doc, text: doc.Text, src: doc.Text.Data, layout: layoutOf(doc), parents: map[*Node]*Node{}}
@@ -39,6 +39,22 @@ func NewDraft(doc *Document, root *Node) *Draft {
 		return nil
 	}
 	return &Draft{Data: out, Respelled: r.respelled}
+}
+
+// hasOddBreaks reports whether a text has line breaks of YAML that do not end
+// lines for editors: what lies on two lines for the one does on a single line
+// for the other.
+func hasOddBreaks(src []byte) bool {
+	for rest := src; ; {
+		i := bytes.IndexByte(rest, '\r')
+		if i < 0 {
+			break
+		}
+		if rest = rest[i+1:]; len(rest) == 0 || rest[0] != '\n' {
+			return true
+		}
+	}
+	return bytes.Contains(src, []byte("\u0085")) || bytes.Contains(src, []byte("\u2028")) || bytes.Contains(src, []byte("\u2029"))
 }
 
 // singleLine reports whether a node stands on one line.

@@ -831,6 +831,7 @@ func (r *rewriter) flowMap(o, n *Node) bool {
 	parts := make([]part, len(es))
 	for i, e := range es {
 		parts[i] = part{int32(e.start), int32(e.end)}
+		r.odd = r.odd || e.Value.style == absent // what comes behind it may join its key
 		if e.merge {
 			keep[i] = true
 			if r.moving {

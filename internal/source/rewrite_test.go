@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -240,6 +241,110 @@ func checkRewrite(t *testing.T, data []byte, r *rand.Rand) {
 	}
 	if !sameValue(again.Root, root) {
 		t.Fatalf("%q: changed to %s: got %s\n%s", data, AppendJSON(nil, root), AppendJSON(nil, again.Root), got)
+	}
+	for _, root := range [...]*Node{root, grow(r, doc.Root), respell(r, doc.Root), grow(r, respell(r, doc.Root))} {
+		checkDraft(t, doc, root)
+	}
+}
+
+// checkDraft checks that what is made without being read means what it should.
+func checkDraft(t *testing.T, doc *Document, root *Node) {
+	t.Helper()
+	if hasNonFinite(root) || root == doc.Root {
+		return
+	}
+	draft := NewDraft(doc, root)
+	if draft == nil {
+		return
+	}
+	got, err := Parse(NewText("f", draft.Data))
+	if err != nil {
+		t.Fatalf("%q: drafted as %s: %v\n%q", doc.Text.Data, AppendJSON(nil, root), err, draft.Data)
+	}
+	if !sameValue(got.Root, root) || doc.Format == JSON && got.Format != JSON {
+		t.Fatalf("%q: drafted as %s: got %s\n%q", doc.Text.Data, AppendJSON(nil, root), AppendJSON(nil, got.Root), draft.Data)
+	}
+}
+
+func hasNonFinite(n *Node) bool {
+	for _, f := range n.Fields() {
+		if hasNonFinite(f.Value) {
+			return true
+		}
+	}
+	for _, item := range n.Items() {
+		if hasNonFinite(item) {
+			return true
+		}
+	}
+	return n.Kind() == Number && n.flags&endless != 0
+}
+
+// respell returns a value with some scalars replaced by others.
+func respell(r *rand.Rand, n *Node) *Node {
+	switch {
+	case n.Kind() == Map && n.Len() > 0:
+		fields := slices.Clone(n.Fields())
+		for i := range fields {
+			fields[i].Value = respell(r, fields[i].Value)
+		}
+		return n.WithFields(fields...)
+	case n.Kind() == List && n.Len() > 0:
+		items := slices.Clone(n.Items())
+		for i := range items {
+			items[i] = respell(r, items[i])
+		}
+		return n.WithItems(items...)
+	case n.Len() == 0 && r.IntN(3) == 0:
+		if to := randomNode(r, 0); to.Len() == 0 {
+			return to
+		}
+	}
+	return n
+}
+
+// noisy returns a document with some line breaks and blanks of other kinds.
+func noisy(r *rand.Rand, doc []byte) []byte {
+	out := make([]byte, 0, len(doc))
+	for _, c := range doc {
+		switch {
+		case c == '\n' && r.IntN(8) == 0:
+			out = append(out, []string{"\r\n", "\r", "\u0085", "\u2028", " \n", "\t\n", " # c\n", "\n\n", "\n...\n", ""}[r.IntN(10)]...)
+		case c == ' ' && r.IntN(20) == 0:
+			out = append(out, []string{"\t", "  ", "\u00a0", "\ufeff", " ? ", " - ", "\n"}[r.IntN(7)]...)
+		default:
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// TestDraftsOfOddLines is for what the simplest edits may take for lines.
+func TestDraftsOfOddLines(t *testing.T) {
+	n := 8000
+	if testing.Short() {
+		n = 2000
+	}
+	r := rand.New(rand.NewPCG(11, 3))
+	drafts := 0
+	for i := range n {
+		data := []byte(seeds[i%len(seeds)])
+		if i%3 > 0 {
+			data = randomDocument(r)
+		}
+		doc, err := Parse(NewText("f", noisy(r, data)))
+		if err != nil || doc.Root.Kind() != Map {
+			continue
+		}
+		for _, root := range [...]*Node{grow(r, doc.Root), respell(r, doc.Root), grow(r, respell(r, doc.Root))} {
+			checkDraft(t, doc, root)
+			if NewDraft(doc, root) != nil {
+				drafts++
+			}
+		}
+	}
+	if drafts < n/20 {
+		t.Errorf("only %d drafts were made", drafts)
 	}
 }
 

@@ -13,8 +13,12 @@ import (
 // tried. It returns nil where that is not certain.
 func SealDraft(before *source.Document, draft *source.Draft, parts []Edited, mark string) []byte {
 	records := make([]*Record, len(parts))
+	respelled := make(map[*source.Node][]byte, len(draft.Respelled))
+	for _, r := range draft.Respelled {
+		respelled[r.Old] = r.Text
+	}
 	for i, p := range parts {
-		c := draftComparer{record: &Record{width: minWidth}, draft: draft, mark: p.Mark}
+		c := draftComparer{record: &Record{width: minWidth}, respelled: respelled, mark: p.Mark}
 		if !c.value(p.Before, p.After, atPart) || c.record.Overhead() > MaxOverhead || !c.record.tells(p.Before) {
 			return nil
 		}
@@ -49,9 +53,9 @@ func SealDraft(before *source.Document, draft *source.Draft, parts []Edited, mar
 
 // draftComparer finds out what an edit did from the values before and after.
 type draftComparer struct {
-	record *Record
-	draft  *source.Draft
-	mark   *source.Node
+	record    *Record
+	respelled map[*source.Node][]byte // what is in the place of scalars
+	mark      *source.Node
 }
 
 // value notes what turns the new value into the old one; it reports false
@@ -65,13 +69,11 @@ func (c *draftComparer) value(o, n *source.Node, at place) bool {
 	case o.Kind() == source.List && n.Kind() == source.List && o.Len() > 0:
 		return c.list(o, n, at)
 	}
-	for i := range c.draft.Respelled {
-		if r := &c.draft.Respelled[i]; r.Old == o {
-			c.record.units = append(c.record.units, unit{
-				op: opValue, at: at.short(minWidth), text: string(o.Raw()), stale: staleHash(r.Text, 0, len(r.Text), nil),
-			})
-			return true
-		}
+	if text, ok := c.respelled[o]; ok {
+		c.record.units = append(c.record.units, unit{
+			op: opValue, at: at.short(minWidth), text: string(o.Raw()), stale: staleHash(text, 0, len(text), nil),
+		})
+		return true
 	}
 	// What is spelled as before means the same.
 	return o.Len() == 0 && n.Len() == 0 && o.Kind() == n.Kind()
