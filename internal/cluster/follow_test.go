@@ -141,7 +141,7 @@ func TestWrite(t *testing.T) {
 	if !cluster.IsKind(err, cluster.Conflict) || err.Error() != "making things.example.com shop/a: "+inShop+"a already exists" {
 		t.Error(err)
 	}
-	now, err := c.Update(ctx, things, "shop", made.With("value", source.NewInt(2)))
+	_, err = c.Update(ctx, things, "shop", made.With("value", source.NewInt(2)))
 	if err != nil || fmt.Sprint(api.Get(inShop + "a")["value"]) != "2" {
 		t.Errorf("%v", err)
 	}
@@ -151,7 +151,7 @@ func TestWrite(t *testing.T) {
 	if _, err = c.Update(ctx, things, "shop", object(`{"metadata":{"name":"b"}}`)); !cluster.IsKind(err, cluster.NotFound) {
 		t.Error(err)
 	}
-	if now, err = c.Patch(ctx, things, "shop", "a", []byte(`[{"op":"replace","path":"/value","value":3}]`)); err != nil || now.Get("value").Scalar() != "3" {
+	if now, err := c.Patch(ctx, things, "shop", "a", []byte(`[{"op":"replace","path":"/value","value":3}]`)); err != nil || now.Get("value").Scalar() != "3" {
 		t.Error(err)
 	}
 	if _, err = c.Patch(ctx, things, "shop", "a", []byte(`[{"op":"test","path":"/value","value":4}]`)); err == nil {
