@@ -361,15 +361,18 @@ func (m *mending) handlersOf(now, before *corev1.Container) []handler {
 	return all
 }
 
-// alike tells that two probes ask in the same way, whatever spells the port.
-func alike(a, b *corev1.Probe) bool {
+// alike tells that a probe asks as the agent's map has it, whatever spells the
+// port. Of two ways to ask the map holds the first.
+func alike(inMap, p *corev1.Probe) bool {
 	switch {
-	case b == nil || (a.HTTPGet == nil) != (b.HTTPGet == nil) || (a.TCPSocket == nil) != (b.TCPSocket == nil):
+	case p == nil:
 		return false
-	case a.HTTPGet != nil:
-		return a.HTTPGet.Path == b.HTTPGet.Path
+	case inMap.HTTPGet != nil:
+		return p.HTTPGet != nil && p.HTTPGet.Path == inMap.HTTPGet.Path
+	case inMap.TCPSocket != nil:
+		return p.TCPSocket != nil
 	}
-	return true
+	return p.GRPC != nil
 }
 
 // templates returns a probe as the template had it that added it, nil where it

@@ -76,13 +76,13 @@ func stripPod(pod object, volumes bool, still []string) bool {
 	if len(saved.InitContainers)+len(saved.Containers) > 0 {
 		delete(annotations, "proxy.istio.io/overrides")
 	}
-	for _, list := range []string{"containers", "initContainers"} {
-		for _, c := range items(spec, list) {
-			if c["name"] == "istio-proxy" {
-				restoreFrom(c, annotations, spec)
-			}
+	proxy := object{}
+	for _, c := range append(items(spec, "initContainers"), items(spec, "containers")...) {
+		if c["name"] == "istio-proxy" {
+			proxy = c
 		}
 	}
+	restoreFrom(proxy, annotations, spec)
 	spec["containers"] = put(items(spec, "containers"), status.Containers, saved.Containers)
 	inits := put(items(spec, "initContainers"), status.InitContainers, saved.InitContainers)
 	// The user's proxy goes back to where users write it.
