@@ -61,6 +61,7 @@ func TestInitializationIsCheap(t *testing.T) {
 		"github.com/Masterminds/semver/v3":             "Sprig imports it, and templates may use it; it compiles its patterns at once",
 		"google.golang.org/protobuf/reflect/protodesc": "the mesh's messages need it",
 		"k8s.io/api/core/v1":                           "templates see a pod as these types",
+		"istio.io/api/mesh/v1alpha1":                   "the mesh configuration is its message",
 		"istio.io/api/networking/v1alpha3":             "the mesh configuration's messages refer to it",
 	}
 	file := binary(t)
