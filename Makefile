@@ -3,7 +3,7 @@ TOOL  = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 
 # How many cases test/conformance generates beside the mesh's own inputs, and
 # from which seed.
-CASES ?= 0
+CASES ?= 20000
 SEED  ?= 1
 
 .PHONY: build test conformance bench lint
@@ -17,10 +17,11 @@ test:
 
 # ingraft beside the mesh's own module: the same inputs through both. Cold,
 # the compiler takes about eight CPU minutes. The run prints its counts and
-# what it reached of the mesh's injector; docs/conformance.md holds both.
+# what it reached of the mesh's injector; docs/conformance.md holds both, is
+# written with UPDATE=1, and must not say anything else.
 conformance:
-	cd test/conformance && $(GO) test -timeout 45m -coverpkg=istio.io/istio/pkg/kube/inject \
-		-coverprofile=$(or $(TMPDIR),/tmp)/ingraft-conformance.cover ./injection -args -cases=$(CASES) -seed=$(SEED)
+	cd test/conformance && $(GO) test -timeout 90m -coverpkg=istio.io/istio/pkg/kube/inject \
+		-coverprofile=$(or $(TMPDIR),/tmp)/ingraft-conformance.cover ./injection -args -whole -cases=$(CASES) -seed=$(SEED) $(if $(UPDATE),-update)
 	cd test/conformance && $(GO) test $$($(GO) list ./... | grep -v /injection$$)
 
 # Both engines and both programs, measured in one run: docs/performance.md.

@@ -169,7 +169,7 @@ var customTemplates = []any{
 	own + "metadata:\n  annotations:\n    mine: {{ template \"x\" . }}\n    joined: {{ list \"a\" \"b\" | join \"-\" }}\n    yaml: {{ toYaml .ObjectMeta.Labels | b64enc }}\n    meta: {{ mergeMaps .ObjectMeta.Labels (strdict \"k\" \"v\") | toJsonMap | quote }}\n",
 	"metadata:\n  annotations:\n    pc: {{ protoToJSON .ProxyConfig | quote }}\n    d: {{ formatDuration .ProxyConfig.DrainDuration }}\n    dir: {{ directory \"/a/b/c\" }}\n    low: {{ toLower \"ABC\" }}\n    ports: {{ includeInboundPorts .Spec.Containers | quote }}\n    s: {{ structToJSON .Spec.SecurityContext | quote }}\n",
 	"metadata:\n  annotations:\n    prometheus.istio.io/merge-metrics: \"false\"\n    sidecar.istio.io/rewriteAppHTTPProbers: \"false\"\n    sidecar.istio.io/inject: \"false\"\n",
-	"spec:\n  containers:\n  - name: app\n    ports:\n    - {containerPort: 7777, protocol: TCP, name: added}\n    readinessProbe:\n      $patch: replace\n      httpGet: {path: /added, port: 7777}\n",
+	"spec:\n  containers:\n  - name: probed\n    image: probed\n    ports:\n    - {containerPort: 7777, protocol: TCP, name: added}\n    readinessProbe:\n      httpGet: {path: /added, port: 7777}\n",
 	"spec:\n  containers:\n  - name: istio-proxy\n    image: other\n    securityContext:\n      runAsUser: 1\n  - name: two\n    image: two\n",
 	"spec:\n  initContainers:\n  - name: istio-init\n    args: [\"-u\", \"1\"]\n    image: i\n  tolerations:\n  - key: t\n",
 	"spec:\n  unknownField: 1\n  containers:\n  - name: app\n    unknown: {a: b}\n",
