@@ -13,10 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingraft/ingraft/internal/annot"
+	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/inject"
 	"github.com/ingraft/ingraft/internal/kube"
 	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
+	"github.com/ingraft/ingraft/internal/tmpl"
 )
 
 // configDiff is one run of injector config diff.
@@ -194,6 +196,13 @@ func (d *configDiff) compile(arg, generation string) (*inject.Engine, error) {
 	if err := d.tell(list, "text"); err != nil {
 		return nil, err
 	}
+	for _, t := range set.Injection.Templates {
+		if _, bad := tmpl.DialectOf(set.Detected.Release).Parse(t.Name, t.Text); bad != nil {
+			if err := d.tell(diag.List{bad}, "text"); err != nil {
+				return nil, err
+			}
+		}
+	}
 	engine, list := inject.Compile(set.Injection, set.Mesh, set.Values, inject.Options{Release: set.Detected.Release})
 	if err := d.tell(list, "text"); err != nil {
 		return nil, err
@@ -243,7 +252,7 @@ func (d *configDiff) findPieces(arg string) (*pieces, error) {
 				continue
 			}
 			if r.to.kind == fromFile && r.to.text != nil {
-				return nil, fmt.Errorf("reading %s: both %s and %s hold %s", arg, r.to.text.Name, name, r.what)
+				return nil, fmt.Errorf("reading %s: both %s and %s hold %s: name the files that belong together, separated by commas", arg, r.to.text.Name, name, r.what)
 			}
 			*r.to = one.template
 		}

@@ -9,10 +9,13 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ingraft/ingraft/internal/cluster"
 	"github.com/ingraft/ingraft/internal/config"
@@ -286,13 +289,15 @@ func settingOf(set *config.Set, path string) settingSummary {
 	s := settingSummary{Path: path, Origin: "not set"}
 	first, rest, _ := strings.Cut(path, ".")
 	keys := strings.Split(rest, ".")
-	root, byDefault := set.Values.Root, reflect.Value{}
+	root, byDefault, former := set.Values.Root, reflect.Value{}, reflect.Value{}
 	switch first {
 	case "MeshConfig":
 		root, byDefault = set.Mesh.Root, reflect.ValueOf(set.Mesh.Config)
+		former = reflect.ValueOf(&set.Mesh.Former.Mesh)
 		keys = jsonNames(keys)
 	case "ProxyConfig":
 		root, byDefault = set.Mesh.Root.Get("defaultConfig"), reflect.ValueOf(set.Mesh.Config.DefaultConfig)
+		former = reflect.ValueOf(&set.Mesh.Former.Proxy)
 		keys = jsonNames(keys)
 	}
 	if n := root.Get(keys...); n != nil {
@@ -306,15 +311,51 @@ func settingOf(set *config.Set, path string) settingSummary {
 		return s
 	}
 	s.Origin = "default of release " + set.Detected.Release.String()
-	_, names, _ := strings.Cut(path, ".")
-	name, _, deeper := strings.Cut(strings.TrimPrefix(names, "Get"), ".")
-	if f := byDefault.Elem().FieldByName(name); f.IsValid() && !deeper {
-		s.Value = fmt.Sprint(f.Interface())
-		if f.IsZero() {
-			s.Value = ""
-		}
+	if value, ok := defaultAt(byDefault, strings.Split(rest, ".")); ok {
+		s.Value = value
+	} else if value, ok = defaultAt(former, strings.Split(rest, ".")); ok {
+		s.Value = value
 	}
 	return s
+}
+
+// defaultAt says what the fields and getters that a template names come to,
+// false where there is no such field.
+func defaultAt(v reflect.Value, names []string) (string, bool) {
+	for _, name := range names {
+		name = strings.TrimPrefix(name, "Get")
+		if name == "String" || name == "Value" || name == "" {
+			break
+		}
+		if get := v.MethodByName("Get" + name); get.IsValid() && get.Type().NumIn() == 0 && get.Type().NumOut() == 1 {
+			v = get.Call(nil)[0] // those of messages take nil
+			continue
+		}
+		if v.Kind() == reflect.Pointer {
+			v = v.Elem()
+		}
+		if v.Kind() != reflect.Struct {
+			return "", false
+		}
+		if v = v.FieldByName(name); !v.IsValid() {
+			return "", false
+		}
+	}
+	if !v.CanInterface() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return "", v.IsValid()
+	}
+	switch x := v.Interface().(type) {
+	case *durationpb.Duration:
+		return strconv.FormatFloat(x.AsDuration().Seconds(), 'f', -1, 64) + "s", true
+	case proto.Message:
+		if value := v.MethodByName("GetValue"); value.IsValid() { // one of wrapperspb
+			return fmt.Sprint(value.Call(nil)[0].Interface()), true
+		}
+		js, err := config.AppendProtoJSON(nil, x)
+		return string(js), err == nil
+	default:
+		return fmt.Sprint(x), true
+	}
 }
 
 // jsonNames turns the names of Go fields and getters into those of JSON, and
@@ -404,7 +445,7 @@ func (a *app) configLintCommand() *cobra.Command {
 		Use:   "lint",
 		Short: "Say what is dead, misspelt or shadowed in a configuration",
 		Long: `lint names what is dead, misspelt or shadowed in an injection configuration, and
-what the release after its own does not know any more, with the lines of the
+what a later release does not know any more, with the lines of the
 file or ConfigMap. It exits 1 where there are errors.`,
 		Example: `  # The configuration of the cluster
   ` + a.name + ` injector config lint

@@ -16,12 +16,12 @@ import (
 // Codes of findings about a configuration as such.
 const (
 	CodeIdle    = "IGF0205" // a part of the configuration that does nothing
-	CodeEnds    = "IGF0206" // what the next release does not have
+	CodeEnds    = "IGF0206" // what a later release does not have
 	CodeNowhere = "IGF0207" // the name of a template that there is not
 )
 
 // Lint says what is dead, misspelt or shadowed in a configuration, and what
-// will stop working in the release after its own, in the order of the document.
+// will stop working in a later release, in the order of the document.
 // Nothing is injected for it: a template that fails for some pods only may
 // pass.
 func Lint(set *config.Set) diag.List {
@@ -77,8 +77,8 @@ func (l *linter) document() {
 			}
 		case !f.Has(l.release):
 			l.add(diag.Warning, CodeIdle, k.At, "key "+k.Name+" has no effect in release "+l.release.String()+": it is read "+f.String(), "remove it")
-		case f.Until == l.release:
-			l.add(diag.Warning, CodeEnds, k.At, "key "+k.Name+" is not read by releases after "+f.Until.String(), ends(k.Name))
+		case !f.Until.IsZero():
+			l.add(l.ending(f.Until), CodeEnds, k.At, "key "+k.Name+" is not read by releases after "+f.Until.String(), ends(k.Name))
 		case k.Name == "injectedAnnotations" && len(inj.InjectedAnnotations) > 0 && !l.release.Before(release.V(1, 9)):
 			l.add(diag.Info, CodeEnds, k.At, "key injectedAnnotations is considered deprecated since release 1.9", "let a template write the annotations: metadata.annotations")
 		}
@@ -186,18 +186,18 @@ func (l *linter) template(t *config.Template) {
 	}
 	if own := dialect.Left(); own != left && bytes.Contains(t.Text.Data, []byte(left)) {
 		l.add(diag.Error, CodeIdle, l.first(t.Text, left), "actions are written "+own+" in release "+l.release.String()+": this one is plain text", "read the configuration as another release, with --generation")
-	} else if left == "[[" && l.release == release.V(1, 1) {
-		l.add(diag.Warning, CodeEnds, l.first(t.Text, left), "actions in [[ ]] are plain text to releases after 1.1", "write {{ }}")
+	} else if left == "[[" {
+		l.add(l.ending(release.V(1, 1)), CodeEnds, l.first(t.Text, left), "actions in [[ ]] are plain text to releases after 1.1", "write {{ }}")
 	}
 	seen := map[string]bool{}
 	for _, u := range release.Uses(t.Text, left, right) {
-		if key := u.Kind.String() + u.Name + u.Path; !seen[key] {
+		if key := u.Kind.String() + u.Name + u.Path + strconv.FormatBool(u.Compared); !seen[key] {
 			seen[key] = true
 			l.use(u)
 		}
 	}
-	if at := bytes.Index(t.Text.Data, []byte("restartPolicy:")); at >= 0 && l.release == release.V(1, 18) && l.set.Injection.Shape == release.Overlays {
-		l.add(diag.Warning, CodeEnds, source.Span{Text: t.Text, Start: at, End: at + len("restartPolicy")},
+	if at := bytes.Index(t.Text.Data, []byte("restartPolicy:")); at >= 0 && l.release.Before(release.V(1, 19)) && l.set.Injection.Shape == release.Overlays {
+		l.add(l.ending(release.V(1, 18)), CodeEnds, source.Span{Text: t.Text, Start: at, End: at + len("restartPolicy")},
 			"restartPolicy of a container is dropped here, but counts since release 1.19: it makes an init container a sidecar", "remove it")
 	}
 }
@@ -207,15 +207,26 @@ func (l *linter) first(text *source.Text, word string) source.Span {
 	return source.Span{Text: text, Start: i, End: i + len(word)}
 }
 
+// ending is how grave it is that something ends after a release: a warning
+// where the next release does not have it any more.
+func (l *linter) ending(last release.Release) diag.Severity {
+	if last == l.release {
+		return diag.Warning
+	}
+	return diag.Info
+}
+
 // use looks at a function or a field that a template names.
 func (l *linter) use(u release.Use) {
-	f, listed := release.Lookup(u.Kind, u.Name)
-	switch {
-	case listed && f.Until == l.release && f.Until != release.Newest:
-		l.add(diag.Warning, CodeEnds, u.At, u.Kind.String()+" "+u.Name+" is gone in releases after "+f.Until.String(), instead(u.Name))
-	case listed && u.Kind == release.Field && !f.Has(l.release):
-		l.add(diag.Warning, tmpl.CodeUnknown, u.At, "release "+l.release.String()+" has no field "+u.Name+": it is there "+f.String(), "leave it out, or read the configuration as one of a newer release")
-	case u.Kind == release.Field && u.Name == "Values" && strings.Contains(u.Path, "."):
+	for _, f := range u.Features() {
+		switch {
+		case u.Kind == release.Field && !f.Has(l.release):
+			l.add(diag.Warning, tmpl.CodeUnknown, u.At, "release "+l.release.String()+" has no field "+f.Name+": it is there "+f.String(), "leave it out, or read the configuration as one of another release")
+		case f.Has(l.release) && !f.Until.IsZero() && f.Until != release.Newest:
+			l.add(l.ending(f.Until), CodeEnds, u.At, f.Kind.String()+" "+f.Name+" is gone in releases after "+f.Until.String(), instead(f.Name))
+		}
+	}
+	if u.Kind == release.Field && u.Name == "Values" && strings.Contains(u.Path, ".") {
 		l.value(u)
 	}
 }
@@ -224,6 +235,8 @@ func instead(name string) string {
 	switch name {
 	case "render":
 		return "write what it renders into the template"
+	case "ProxyConfig.Concurrency as a number":
+		return "write .ProxyConfig.Concurrency.GetValue"
 	case "EstimatedConcurrency":
 		return "write .ProxyConfig.Concurrency, or leave it to the proxy"
 	}

@@ -82,7 +82,7 @@ func fieldFold(n *source.Node, name string) *source.Node {
 
 // judgeSpec tells what is wrong with a rendered spec.
 func judgeSpec(root *source.Node) diag.List {
-	var findings diag.List
+	findings := unknownKeys(root)
 	for _, name := range append(specLists[:], "dnsConfig") {
 		value := fieldFold(root, name)
 		typ := kube.TypePodSpec.Field(name).Type
@@ -91,6 +91,32 @@ func judgeSpec(root *source.Node) diag.List {
 		if !findings.HasErrors() {
 			findings = append(findings, unknownFields(value, typ, name)...)
 		}
+	}
+	return findings
+}
+
+// specKeys are the keys that a spec of any release had.
+var specKeys = []string{
+	listInitContainers, listContainers, listVolumes, listPullSecrets,
+	"dnsConfig", "rewriteAppHTTPProbe", "podRedirectAnnot", "holdApplicationUntilProxyStarts",
+}
+
+// unknownKeys finds what a spec does not have. The release drops it without a
+// word, and with it whatever the author meant to append.
+func unknownKeys(root *source.Node) diag.List {
+	var findings diag.List
+	for _, f := range root.Fields() {
+		known := slices.ContainsFunc(specKeys, func(key string) bool { return strings.EqualFold(key, f.Key) })
+		if known {
+			continue
+		}
+		fix := "it may have " + strings.Join(specKeys, ", ")
+		if near := diag.Nearest(f.Key, specKeys); near != "" {
+			fix = "did you mean " + near + "?"
+		}
+		findings = append(findings, &diag.Diagnostic{
+			Severity: diag.Error, Span: f.KeySpan, Message: f.Key + " is nothing that the template may append to a pod: " + fix,
+		})
 	}
 	return findings
 }

@@ -180,7 +180,13 @@ func Fit(m Material, span Span) (Span, []Evidence) {
 		if both == span {
 			return
 		}
-		what := u.Kind.String() + " " + u.Name
+		name := u.Name
+		for _, f := range u.Features() {
+			if span.And(f.Span) != span {
+				name = f.Name
+			}
+		}
+		what := u.Kind.String() + " " + name
 		list = append(list, Evidence{What: what, Span: s, At: u.At})
 		span = both
 	}

@@ -59,6 +59,10 @@ var features = [...]Feature{
 	{Field, "EstimatedConcurrency", Span{V(1, 10), V(1, 17)}},
 	{Field, "InboundTrafficPolicyMode", from(1, 22)},
 	{Field, "NativeSidecars", from(1, 27)},
+	{Field, "ProxyConfig.Concurrency.GetValue", from(1, 7)},
+	{Field, "ProxyConfig.Concurrency.Value", from(1, 7)},
+	{Field, "ProxyConfig.ConnectTimeout", Span{Until: V(1, 5)}},
+	{Field, "ProxyConfig.ParentShutdownDuration", Span{Until: V(1, 16)}},
 	{Field, "ProxyGID", from(1, 20)},
 	{Field, "ProxyImage", from(1, 13)},
 	{Field, "ProxyInitImage", from(1, 31)},
@@ -75,6 +79,10 @@ var features = [...]Feature{
 	{Key, "template", Span{Until: V(1, 8)}},
 	{Key, "templates", from(1, 9)},
 }
+
+// plainConcurrency is what .ProxyConfig.Concurrency was before it became a
+// message, which cannot be compared with a number.
+var plainConcurrency = Feature{Field, "ProxyConfig.Concurrency as a number", Span{Until: V(1, 6)}}
 
 func from(major, minor int) Span { return Span{Since: V(major, minor)} }
 

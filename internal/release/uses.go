@@ -12,6 +12,8 @@ type Use struct {
 	Name string
 	// Path is a field with those that are taken of it: Values.global.hub.
 	Path string
+	// Compared tells that it stands right behind a comparison: gt .X 0.
+	Compared bool
 	// At is the place in the template's text.
 	At source.Span
 }
@@ -93,7 +95,7 @@ func scanAction(text *source.Text, s string, pos int, right string, uses *[]Use)
 			}
 			if rooted {
 				at := source.Span{Text: text, Start: start + 1, End: end}
-				*uses = append(*uses, Use{Kind: Field, Name: s[start+1 : end], Path: s[start+1 : pos], At: at})
+				*uses = append(*uses, Use{Kind: Field, Name: s[start+1 : end], Path: s[start+1 : pos], Compared: isCompared(s[:start]), At: at})
 			}
 		case c == '$':
 			if pos = wordEnd(s, pos+1); pos < len(s) && s[pos-1] != '$' {
@@ -155,6 +157,47 @@ func (u Use) Span() Span {
 	if u.Kind == Function {
 		return FunctionSpan(u.Name)
 	}
-	f, _ := Lookup(u.Kind, u.Name)
-	return f.Span
+	var span Span
+	for _, f := range u.Features() {
+		span = span.And(f.Span)
+	}
+	return span
+}
+
+// Features lists what of the table a use needs: the function or field itself,
+// and what is taken of the field.
+func (u Use) Features() []Feature {
+	var list []Feature
+	if f, ok := Lookup(u.Kind, u.Name); ok {
+		list = append(list, f)
+	}
+	if u.Kind != Field {
+		return list
+	}
+	for i := len(u.Name); i < len(u.Path); {
+		if next := strings.IndexByte(u.Path[i+1:], '.'); next >= 0 {
+			i += 1 + next
+		} else {
+			i = len(u.Path)
+		}
+		if f, ok := Lookup(Field, u.Path[:i]); ok {
+			list = append(list, f)
+		}
+	}
+	if u.Compared && u.Path == "ProxyConfig.Concurrency" {
+		list = append(list, plainConcurrency)
+	}
+	return list
+}
+
+// isCompared reports whether the last word of a text is a function that
+// compares numbers.
+func isCompared(before string) bool {
+	before = strings.TrimRight(before, " \t\r\n")
+	for _, word := range [...]string{"gt", "ge", "lt", "le", "eq", "ne"} {
+		if rest, ok := strings.CutSuffix(before, word); ok && (rest == "" || !isWordByte(rest[len(rest)-1]) && rest[len(rest)-1] != '.') {
+			return true
+		}
+	}
+	return false
 }

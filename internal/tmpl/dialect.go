@@ -48,6 +48,8 @@ func DialectOf(r release.Release) *Dialect {
 	switch {
 	case r.Before(release.V(1, 7)):
 		d.dot = dotUntil6
+	case r.Before(release.V(1, 17)):
+		d.dot = dotUntil16
 	case r.Before(release.V(1, 22)):
 		d.dot = dotUntil21
 	}

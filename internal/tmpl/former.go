@@ -1,6 +1,7 @@
 package tmpl
 
 import (
+	"google.golang.org/protobuf/types/known/durationpb"
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -56,6 +57,29 @@ type data21 struct {
 func dotUntil21(d *Data) any {
 	f := d.formerOrNone()
 	return &data21{Data: d, DeploymentMeta: f.DeploymentMeta, EstimatedConcurrency: f.EstimatedConcurrency}
+}
+
+// data16 is the dot of releases 1.7 to 1.16, whose proxy configuration told how
+// long the proxy's old process lives on when it restarts.
+type data16 struct {
+	*data21
+	ProxyConfig *proxyConfig16
+}
+
+type proxyConfig16 struct {
+	*meshv1alpha1.ProxyConfig
+	ParentShutdownDuration *durationpb.Duration
+}
+
+func dotUntil16(d *Data) any {
+	f := d.formerOrNone()
+	d21 := &data21{Data: d, DeploymentMeta: f.DeploymentMeta, EstimatedConcurrency: f.EstimatedConcurrency}
+	return &data16{d21, &proxyConfig16{d.ProxyConfig, f.Config.Proxy.ParentShutdownDuration}}
+}
+
+// GetParentShutdownDuration returns how long the old process lives on.
+func (p *proxyConfig16) GetParentShutdownDuration() *durationpb.Duration {
+	return p.ParentShutdownDuration
 }
 
 // data6 is the dot of releases until 1.6, whose mesh and proxy configuration

@@ -20,6 +20,8 @@ func protoToJSON21(r *run) any {
 			return r.formerProxyJSON(m)
 		case *proxyConfig6:
 			return r.formerProxyJSON(m.ProxyConfig)
+		case *proxyConfig16:
+			return r.formerProxyJSON(m.ProxyConfig)
 		case *meshConfig6:
 			return protoToJSON(m.MeshConfig)
 		case *tracing6:
