@@ -8,6 +8,7 @@ import (
 	"github.com/ingraft/ingraft/internal/chart/builtin"
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/inject"
+	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -50,7 +51,11 @@ func (k *kubeInject) configure(ctx context.Context) (*setup, error) {
 		fmt.Fprintln(k.Stderr, p.String())
 	}
 	if p.template.kind == fromFile && p.values.kind == fromBuiltin && (set == nil || set.HasValues()) {
-		k.warn("the injection template is your own, but the values are the built-in defaults; give those of your mesh with --valuesFile")
+		if set != nil && set.Detected.Release != release.Newest {
+			k.warn("the injection template is of release %s, but the values are the built-in ones of release %s; give those of your mesh with --valuesFile", set.Detected.Release, release.Newest)
+		} else {
+			k.warn("the injection template is your own, but the values are the built-in defaults; give those of your mesh with --valuesFile")
+		}
 	}
 	k.checkNativeVariable()
 	s := &setup{native: k.nativeRule(nodes)}
