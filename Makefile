@@ -6,7 +6,7 @@ TOOL  = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 CASES ?= 20000
 SEED  ?= 1
 
-.PHONY: build test conformance bench lint
+.PHONY: build test conformance e2e bench lint
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/ingraft ./cmd/ingraft
@@ -24,6 +24,13 @@ conformance:
 		-coverprofile=$(or $(TMPDIR),/tmp)/ingraft-conformance.cover ./injection -args -whole -cases=$(CASES) -seed=$(SEED) $(if $(UPDATE),-update)
 	cd test/conformance && $(GO) test $$($(GO) list ./... | grep -v /injection$$)
 
+# ingraft on a real control plane, which is built from the module proxy the
+# first time: that takes as long as a cup of coffee, and no C compiler. All of
+# the module is built without cgo, so that packages are compiled once.
+e2e:
+	cd test/e2e && CGO_ENABLED=0 $(GO) run ./build
+	cd test/e2e && CGO_ENABLED=0 $(GO) test -count=1 -timeout 15m ./...
+
 # Both engines and both programs, measured in one run: docs/performance.md.
 bench: build
 	cd test/conformance && $(GO) build -trimpath -ldflags "-s -w" -o ../../bin/istioctl istio.io/istio/istioctl/cmd/istioctl
@@ -33,6 +40,7 @@ lint:
 	@unformatted=$$($(TOOL) gofumpt -l cmd internal test); test -z "$$unformatted" || { echo "gofumpt would change:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	cd test/conformance && $(GO) vet ./...
+	cd test/e2e && CGO_ENABLED=0 $(GO) vet ./...
 	$(TOOL) staticcheck ./...
 	@out=$$($(TOOL) govulncheck ./... 2>&1) && echo "$$out" || { \
 		case "$$out" in *"fetching vulnerabilities"*) echo "govulncheck: skipped, its database does not answer" ;; *) echo "$$out"; exit 1 ;; esac; }
