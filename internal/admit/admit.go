@@ -27,6 +27,8 @@ import (
 type Hook struct {
 	// Configuration is the name of the object, Name that of the webhook.
 	Configuration, Name string
+	// Version is that of the object: v1 or v1beta1.
+	Version string
 	// Revision is what the object's label istio.io/rev says, "" where it has
 	// none.
 	Revision string
@@ -40,6 +42,9 @@ type Hook struct {
 	Reinvoked bool
 	// ReviewVersions are the versions of AdmissionReview that it understands.
 	ReviewVersions []string
+	// SideEffects is what the webhook does beside its answer, "" where v1, which
+	// has no default, does not say.
+	SideEffects string
 	// URL is where it listens, for a webhook outside the cluster; else Service
 	// is the namespace/name of its Service, Path and Port where it listens there.
 	URL, Service, Path string
@@ -84,6 +89,11 @@ func ParseHooks(objects ...*source.Node) ([]Hook, diag.List) {
 			})
 			continue
 		}
+		if list := object.Get("webhooks"); !list.IsNull() && list.Kind() != source.List {
+			findings = append(findings, &diag.Diagnostic{
+				Severity: diag.Error, Span: list.Span(), Object: ref.String(), Message: "webhooks is no list", Fix: "write a list of webhooks",
+			})
+		}
 		for _, n := range object.Get("webhooks").Items() {
 			h, bad := parseHook(n, version == "v1")
 			if bad != nil {
@@ -91,7 +101,7 @@ func ParseHooks(objects ...*source.Node) ([]Hook, diag.List) {
 				findings = append(findings, bad)
 				continue
 			}
-			h.Configuration, h.Revision = ref.Name, object.Get("metadata", "labels", annot.Revision).Scalar()
+			h.Configuration, h.Version, h.Revision = ref.Name, version, object.Get("metadata", "labels", annot.Revision).Scalar()
 			hooks = append(hooks, h)
 		}
 	}
@@ -99,16 +109,22 @@ func ParseHooks(objects ...*source.Node) ([]Hook, diag.List) {
 }
 
 func parseHook(n *source.Node, v1 bool) (Hook, *diag.Diagnostic) {
+	if bad := checkFields(n, v1); bad != nil {
+		return Hook{}, bad
+	}
 	h := Hook{
 		Name: n.Get("name").Str(), Node: n,
-		Fails: v1, Timeout: 30, ReviewVersions: []string{"v1beta1"},
+		Fails: v1, Timeout: 30, ReviewVersions: []string{"v1beta1"}, SideEffects: "Unknown",
 		Reinvoked:  n.Get("reinvocationPolicy").Str() == "IfNeeded",
 		URL:        n.Get("clientConfig", "url").Str(),
 		CABundle:   n.Get("clientConfig", "caBundle").Str(),
 		conditions: n.Get("matchConditions").Items(),
 	}
 	if v1 {
-		h.Timeout, h.ReviewVersions = 10, nil
+		h.Timeout, h.ReviewVersions, h.SideEffects = 10, nil, ""
+	}
+	if e := n.Get("sideEffects").Str(); e != "" {
+		h.SideEffects = e
 	}
 	if p := n.Get("failurePolicy").Str(); p != "" {
 		h.Fails = p == "Fail"

@@ -158,22 +158,37 @@ func (a *app) tell(list diag.List, format string) error {
 
 func (a *app) configShowCommand() *cobra.Command {
 	k := &kubeInject{app: a}
-	output := "text"
+	output, webhookFile := "text", ""
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "Say which release a configuration is of, and what it holds",
 		Long: `show says which release an injection configuration is of and what tells, and
 lists its policy, selectors and templates, the functions that these call, and
-the settings that they read, each with where it comes from.`,
+the settings that they read, each with where it comes from.
+
+With --webhookFile it shows the webhooks of a MutatingWebhookConfiguration
+(v1 or v1beta1) instead: what they are asked about, and the defaults that the
+version gives them. The file may have other documents, and lists.`,
 		Example: `  # The configuration of the cluster
   ` + a.name + ` injector config show
 
   # A ConfigMap that was saved
-  ` + a.name + ` injector config show --injectConfigFile configmap.yaml`,
+  ` + a.name + ` injector config show --injectConfigFile configmap.yaml
+
+  # The webhooks of the cluster
+  kubectl get mutatingwebhookconfigurations -o yaml | ` + a.name + ` injector config show --webhookFile -`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if output != "text" && output != "json" {
 				return usagef("--output %q is not text or json", output)
+			}
+			if c.Flags().Changed("webhookFile") {
+				for _, other := range []string{"injectConfigFile", "injectConfigMapName", "meshConfigFile", "meshConfigMapName", "valuesFile", "revision", "generation"} {
+					if c.Flags().Changed(other) {
+						return usagef("--webhookFile shows webhooks only: it does not go with --%s", other)
+					}
+				}
+				return a.showWebhooks(webhookFile, output)
 			}
 			set, p, err := k.loadConfig(c.Context())
 			if err != nil {
@@ -190,6 +205,7 @@ the settings that they read, each with where it comes from.`,
 	}
 	k.registerConfig(c)
 	c.Flags().StringVarP(&output, "output", "o", output, "text or json")
+	c.Flags().StringVar(&webhookFile, "webhookFile", "", "file with a MutatingWebhookConfiguration to show instead, - for standard input")
 	return c
 }
 
