@@ -239,6 +239,18 @@ func TestApplyInjected(t *testing.T) {
 			kubectlReading(t, out, "-n", ns, "apply", "-f", "-")
 			kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
 			wantShape(t, awaitPods(t, ns, "app=web", 3), native)
+
+			// Again changes no pod. (The generation of the Deployment goes up, as
+			// it does with kubectl's own annotation.)
+			template := func() string {
+				return kubectl(t, "-n", ns, "get", "deployment", "web", "-o", "jsonpath={.spec.template}")
+			}
+			before := template()
+			out, _ = ingraft(t, kubectl(t, "-n", ns, "get", "deployment", "-o", "yaml"), "kube-inject", "-i", mesh, "-f", "-")
+			kubectlReading(t, out, "-n", ns, "apply", "-f", "-")
+			if after := template(); after != before {
+				t.Errorf("injecting again changes the pod template from\n%s\nto\n%s", before, after)
+			}
 		})
 	}
 }
