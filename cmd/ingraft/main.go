@@ -34,11 +34,11 @@ func main() {
 	}))
 }
 
-// lazyCollector lets the heap grow to 16 MiB before it is collected first: an
+// lazyCollector lets the heap grow to 8 MiB before it is collected first: an
 // injection is over by then, and starting the collector for it costs more than
 // all that it could free. Whoever sets GOGC knows better.
 func lazyCollector() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // of the 4 MiB that the runtime starts from
+		debug.SetGCPercent(200) // of the 4 MiB that the runtime starts from
 	}
 }
