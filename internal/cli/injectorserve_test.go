@@ -394,7 +394,7 @@ func TestServeKeepsItsCertificateInTheCluster(t *testing.T) {
 	}
 	eventually := func(what string, done func() bool) {
 		t.Helper()
-		for end := time.Now().Add(15 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatal(what)
 			}
