@@ -204,6 +204,13 @@ func notAnObject(o kube.Object) *diag.Diagnostic {
 			Fix:     "write an object with apiVersion, kind and metadata, or leave the file out",
 		}
 	}
+	if items := o.Node.Get("items"); o.Ref.Kind == "List" && o.Ref.APIVersion == "v1" && !items.IsNull() && items.Kind() != source.List {
+		return &diag.Diagnostic{
+			Code: kube.CodeWrongType, Severity: diag.Error, Span: items.Span(), Object: o.Ref.String(),
+			Message: "items must be a list, not " + article(items.Kind()),
+			Fix:     "write the objects as a list: a dash before each",
+		}
+	}
 	missing := ""
 	switch {
 	case o.Ref.Kind == "" && o.Ref.APIVersion == "":
@@ -229,6 +236,8 @@ func article(k source.Kind) string {
 		return "null"
 	case source.List:
 		return "an array"
+	case source.Map:
+		return "an object"
 	}
 	return "a " + k.String()
 }

@@ -105,7 +105,7 @@ func (o Object) Workload(extra []PodPath) (Workload, bool) {
 			if w.Template.Get("spec") == nil && isObjects(w.Template.Get("containers")) {
 				w.Template = nil // a pod spec, not a template: Missing says so
 			}
-			return w, !At(o.Node, p.Path).IsNull()
+			return w, true // a path that leads nowhere is told, by Missing
 		}
 	}
 	if path, groups, ok := known(o.Ref.Kind); ok && hasWord(groups, group) {

@@ -50,7 +50,6 @@ func TestWorkloadOf(t *testing.T) {
 		{"only init containers", `{apiVersion: a.b/v1, kind: X, spec: {template: {spec: {initContainers: [{name: a}]}}}}`, "spec.template"},
 		{"foreign cron job", `{apiVersion: a.b/v1, kind: X, spec: {jobTemplate: {spec: {template: ` + pod + `}}}}`, "spec.jobTemplate.spec.template"},
 		{"given path", `{apiVersion: example.com/v1, kind: Foo, spec: {pod: {spec: {}}}}`, "spec.pod"},
-		{"given path leads nowhere", `{apiVersion: example.com/v1, kind: Foo, spec: {template: ` + pod + `}}`, "no"},
 		{"given path, object itself", `{apiVersion: serving.knative.dev/v1, kind: Revision, spec: {containers: [{name: a}]}}`, ""},
 		{"given path, item", `{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, spec: {tasks: [{template: ` + pod + `}]}}`, "spec.tasks[0].template"},
 		{"given path, other group", `{apiVersion: example.org/v1, kind: Foo, spec: {pod: {spec: {}}}}`, "no"},
@@ -225,5 +224,18 @@ func TestRefWithoutName(t *testing.T) {
 		if got := c.ref.String(); got != c.want {
 			t.Errorf("%#v: %q, want %q", c.ref, got, c.want)
 		}
+	}
+}
+
+// TestGivenPathThatLeadsNowhere: a misspelt path is no reason to pass an object
+// on without a word.
+func TestGivenPathThatLeadsNowhere(t *testing.T) {
+	paths, err := kube.ParsePodPaths([]string{"Foo.example.com=spec.wroker"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, ok := kube.WorkloadOf(parse(t, `{apiVersion: example.com/v1, kind: Foo, spec: {worker: {spec: {containers: [{name: a}]}}}}`), paths)
+	if d := w.Missing(); !ok || d == nil || d.Code != kube.CodeNoTemplate {
+		t.Errorf("%v, %v", ok, d)
 	}
 }
