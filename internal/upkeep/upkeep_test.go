@@ -280,7 +280,7 @@ func TestRunRepairsAtOnce(t *testing.T) {
 	<-a.applied
 	wait := func() {
 		t.Helper()
-		for end := time.Now().Add(5 * time.Second); bundlesOf(api)[0] == ""; time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); bundlesOf(api)[0] == ""; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatal("the bundle is not repaired")
 			}
