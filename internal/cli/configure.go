@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/ingraft/ingraft/internal/chart/builtin"
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/inject"
@@ -168,6 +170,23 @@ func (k *kubeInject) nativeRule(nodes nodeSource) func(*source.Node) bool {
 }
 
 const nativeVariable = "ENABLE_NATIVE_SIDECARS"
+
+// registerNative adds the flags that nativeWithoutNodes reads.
+func (k *kubeInject) registerNative(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&k.nativeSidecars, "native-sidecars", "auto", "make the sidecar a native one: true, false, or auto: as ENABLE_NATIVE_SIDECARS or --kube-version say; else as the cluster's nodes are; else false")
+	f.StringVar(&k.kubeVersion, "kube-version", "", "version of Kubernetes that the pods will run on, for example 1.33")
+}
+
+func (k *kubeInject) checkNativeFlags() error {
+	switch k.nativeSidecars {
+	case "auto", "true", "false":
+	default:
+		return usagef("--native-sidecars %q is not auto, true or false", k.nativeSidecars)
+	}
+	_, err := parseKubeVersion(k.kubeVersion)
+	return err
+}
 
 // checkNativeVariable warns of a value that the control plane takes for false.
 func (k *kubeInject) checkNativeVariable() {

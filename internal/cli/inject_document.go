@@ -200,14 +200,14 @@ func notAnObject(o kube.Object) *diag.Diagnostic {
 	if o.Node.Kind() != source.Map {
 		return &diag.Diagnostic{
 			Code: diag.CodeNotObject, Severity: diag.Error, Span: o.Node.Span(),
-			Message: "this is " + article(o.Node.Kind()) + ", not a Kubernetes object",
+			Message: "this is " + o.Node.Kind().Noun() + ", not a Kubernetes object",
 			Fix:     "write an object with apiVersion, kind and metadata, or leave the file out",
 		}
 	}
 	if items := o.Node.Get("items"); o.Ref.Kind == "List" && o.Ref.APIVersion == "v1" && !items.IsNull() && items.Kind() != source.List {
 		return &diag.Diagnostic{
 			Code: kube.CodeWrongType, Severity: diag.Error, Span: items.Span(), Object: o.Ref.String(),
-			Message: "items must be a list, not " + article(items.Kind()),
+			Message: "items must be a list, not " + items.Kind().Noun(),
 			Fix:     "write the objects as a list: a dash before each",
 		}
 	}
@@ -227,19 +227,6 @@ func notAnObject(o kube.Object) *diag.Diagnostic {
 		Message: "this object has no " + missing + ", so that nobody can tell what it is",
 		Fix:     "add " + missing + ", or leave the file out if it is no Kubernetes manifest",
 	}
-}
-
-// article names a kind of node that is no object.
-func article(k source.Kind) string {
-	switch k {
-	case source.Null:
-		return "null"
-	case source.List:
-		return "an array"
-	case source.Map:
-		return "an object"
-	}
-	return "a " + k.String()
 }
 
 // firstByte returns the span of where a node begins, to point at an object as

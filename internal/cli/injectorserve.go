@@ -120,8 +120,7 @@ monitoring port. The log is JSON, on standard error, one line an admission.`,
 	f.StringVar(&s.cacheSize, "cache-size", "32Mi", "memory for answers to replicas, 0 for none")
 	f.DurationVar(&s.drain, "drain", drainTime, "how long to go on serving once told to end")
 	f.BoolVar(&s.pprof, "pprof", false, "serve profiles on the monitoring port, at /debug/pprof/")
-	f.StringVar(&s.nativeSidecars, "native-sidecars", "auto", "make the sidecar a native one: true, false, or auto: as ENABLE_NATIVE_SIDECARS or --kube-version say; else as the cluster's nodes are; else false")
-	f.StringVar(&s.kubeVersion, "kube-version", "", "version of Kubernetes that the pods will run on, for example 1.33")
+	s.registerNative(c)
 	return c
 }
 
@@ -129,12 +128,7 @@ func (s *serve) check() error {
 	if err := s.checkGeneration(); err != nil {
 		return err
 	}
-	switch s.nativeSidecars {
-	case "auto", "true", "false":
-	default:
-		return usagef("--native-sidecars %q is not auto, true or false", s.nativeSidecars)
-	}
-	if _, err := parseKubeVersion(s.kubeVersion); err != nil {
+	if err := s.checkNativeFlags(); err != nil {
 		return err
 	}
 	if s.onError != "deny" && s.onError != "allow" {

@@ -128,8 +128,7 @@ of them is sound; with --keep-going the sound ones are.`,
 	f.StringVar(&k.generation, "generation", "", "release that the configuration is of, as in 1.9; empty to tell it from the configuration")
 	f.BoolVarP(&k.verbose, "verbose", "v", false, "say which release the configuration is of, and what tells")
 	f.BoolVar(&k.strict, "strict", false, "exit 1, and write nothing, when a workload is skipped")
-	f.StringVar(&k.nativeSidecars, "native-sidecars", "auto", "make the sidecar a native one: true, false, or auto: as the cluster's nodes are; else as ENABLE_NATIVE_SIDECARS or --kube-version say; else false")
-	f.StringVar(&k.kubeVersion, "kube-version", "", "version of Kubernetes that the pods will run on, for example 1.33")
+	k.registerNative(c)
 	f.StringArrayVar(&k.podPaths, "pod-path", nil, "where a kind keeps its pod template: Kind.group=dotted.path (repeatable)")
 	f.StringVar(&k.format, "diagnostics", "text", "format of what is found in the input, on standard error: text, json or sarif")
 	f.StringVar(&k.warnings, "warnings", "on", "what warnings do: off (they are not shown), on, or error (they count as errors)")
@@ -187,12 +186,7 @@ func (k *kubeInject) check(c *cobra.Command) error {
 		return usagef("%s: this version of ingraft does not ask a live injector", asked).
 			hinted("Leave it out, or unset it: the template comes from --injectConfigFile, the cluster's ConfigMap or the built-in defaults.")
 	}
-	switch k.nativeSidecars {
-	case "auto", "true", "false":
-	default:
-		return usagef("--native-sidecars %q is not auto, true or false", k.nativeSidecars)
-	}
-	if _, err := parseKubeVersion(k.kubeVersion); err != nil {
+	if err := k.checkNativeFlags(); err != nil {
 		return err
 	}
 	if err := checkDiagnosticsFormat(k.format); err != nil {

@@ -94,7 +94,7 @@ func spelt(n *source.Node) string {
 	case source.String:
 		return "the string " + strconv.Quote(text)
 	}
-	return article(n.Kind())
+	return n.Kind().Noun()
 }
 
 // value checks a value. loose tells that the conversion from YAML makes

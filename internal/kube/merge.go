@@ -68,10 +68,10 @@ func Merge(base, overlay *source.Node, typ Type) (*source.Node, error) {
 	case overlay.IsNull():
 		overlay = nil
 	case overlay.Kind() != source.Map:
-		return nil, mergeErr(overlay, "want an object, got %s", article(overlay.Kind()))
+		return nil, mergeErr(overlay, "want an object, got %s", overlay.Kind().Noun())
 	}
 	if !base.IsNull() && base.Kind() != source.Map {
-		return nil, mergeErr(base, "cannot merge into %s", article(base.Kind()))
+		return nil, mergeErr(base, "cannot merge into %s", base.Kind().Noun())
 	}
 	n, err := mergeMap(base, overlay, typ, false)
 	if err != nil {
@@ -344,12 +344,12 @@ func obeyDirectives(e *edit, patch *source.Node, typ Type, raw bool) (done []str
 // retain removes the fields that $retainKeys does not name.
 func retain(e *edit, patch, list *source.Node) *MergeError {
 	if list.Kind() != source.List {
-		return mergeErr(list, "want a list of keys, got %s", article(list.Kind()))
+		return mergeErr(list, "want a list of keys, got %s", list.Kind().Noun())
 	}
 	e.retained = list
 	for _, n := range list.Items() {
 		if n.Kind() == source.Map || n.Kind() == source.List {
-			return mergeErr(n, "want a list of keys, got %s in it", article(n.Kind()))
+			return mergeErr(n, "want a list of keys, got %s in it", n.Kind().Noun())
 		}
 	}
 	for _, f := range patch.Fields() {
@@ -561,9 +561,9 @@ func (l *list) look(lists ...[]*source.Node) *MergeError {
 		for _, n := range items {
 			switch {
 			case n.Kind() == source.List || n.Kind() == source.Null:
-				return mergeErr(n, "the list cannot be merged: an item is %s", article(n.Kind()))
+				return mergeErr(n, "the list cannot be merged: an item is %s", n.Kind().Noun())
 			case found && n.Kind() != kind:
-				return mergeErr(n, "the list cannot be merged: one item is %s, another %s", article(kind), article(n.Kind()))
+				return mergeErr(n, "the list cannot be merged: one item is %s, another %s", kind.Noun(), n.Kind().Noun())
 			}
 			kind, found = n.Kind(), true
 		}
@@ -702,7 +702,7 @@ func (l *list) obeyItems(cur []entry, patch []*source.Node) (left, add []entry, 
 	for i, n := range patch {
 		key := l.keyOf(n, false)
 		if k := key.Kind(); k == source.Map || k == source.List {
-			return nil, nil, mergeErr(key, "items are merged by it, and this is %s", article(k)).under(l.info.MergeKey).under(strconv.Itoa(i))
+			return nil, nil, mergeErr(key, "items are merged by it, and this is %s", k.Noun()).under(l.info.MergeKey).under(strconv.Itoa(i))
 		}
 		directive, ok := n.Field(dirPatch)
 		if key == nil && (!ok || directive.Value.Str() == "delete") {
@@ -848,7 +848,7 @@ func (l *list) sort(es []entry) []entry {
 // setOrder merges the list named key and obeys $setElementOrder for it.
 func setOrder(e *edit, patch, order *source.Node, key string, typ Type, raw bool) *MergeError {
 	if order.Kind() != source.List {
-		return mergeErr(order, "want a list, got %s", article(order.Kind()))
+		return mergeErr(order, "want a list, got %s", order.Kind().Noun())
 	}
 	info := typ.Field(key)
 	if info == nil || info.Type.Kind() != KindList {

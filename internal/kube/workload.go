@@ -190,21 +190,11 @@ func (w Workload) Missing() *diag.Diagnostic {
 		n, d.Span = next, next.Span()
 		if (n.Kind() != source.Map && n.Kind() != source.List) || (n.Kind() == source.List && i == len(w.Path)-1) {
 			d.Message = fmt.Sprintf("%s must be an object, not %s: a %s makes its pods from %s",
-				w.Path[:i+1], article(n.Kind()), w.Ref.Kind, w.Path)
+				w.Path[:i+1], n.Kind().Noun(), w.Ref.Kind, w.Path)
 			break
 		}
 	}
 	return d
-}
-
-func article(k source.Kind) string {
-	switch k {
-	case source.Null:
-		return "null"
-	case source.List, source.Map:
-		return "an " + k.String()
-	}
-	return "a " + k.String()
 }
 
 // Object is one object of a document.

@@ -24,6 +24,18 @@ func (k Kind) String() string {
 	return [...]string{"null", "boolean", "number", "string", "object", "array"}[k]
 }
 
+// Noun returns the kind with its article, as messages need it: a string, an
+// object, null.
+func (k Kind) Noun() string {
+	switch k {
+	case Null:
+		return k.String()
+	case List, Map:
+		return "an " + k.String()
+	}
+	return "a " + k.String()
+}
+
 // Node is one value of a document, or a value made by the program. Nodes are
 // immutable: With, Without and the like return new nodes that share what did
 // not change, so identity (==) of two nodes means that nothing below changed.
