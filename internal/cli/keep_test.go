@@ -52,6 +52,24 @@ func engineOf(t testing.TB, cfg, mesh, values []byte) *inject.Engine {
 	return e
 }
 
+// movedProxies is a workload whose last lines are what a native sidecar moves.
+const movedProxies = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  template:
+    spec:
+      containers:
+      - name: app
+        image: web:1
+      - name: istio-proxy
+        image: auto
+        resources:
+          limits:
+            cpu: 100m
+`
+
 func injectorOf(engine *inject.Engine, native bool) *injector {
 	return &injector{
 		engine: engine, native: func(*source.Node) bool { return native },
@@ -84,8 +102,8 @@ func samples(t testing.TB) []sample {
 		}
 		return data
 	}
-	var list []sample
 	builtIn := engineOf(t, nil, nil, nil)
+	list := []sample{{name: "the last container is moved", data: []byte(movedProxies), work: injectorOf(builtIn, true)}}
 	for _, path := range paths {
 		a, err := txtar.ParseFile(path)
 		if err != nil {

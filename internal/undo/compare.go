@@ -214,7 +214,7 @@ func (c *comparer) removed(start int, o, prev *source.Node, prevAt place, index 
 	from := bytes.LastIndexByte(c.before[:start], '\n') + 1
 	to := nextLine(c.before, o.Span().End)
 	behind := nextLine(c.before, prev.Span().End)
-	if len(bytes.Trim(c.before[from:start], " -")) > 0 || behind > from || to == from || c.before[to-1] != '\n' {
+	if len(bytes.Trim(c.before[from:start], " -")) > 0 || behind > from || to == from {
 		return false
 	}
 	lines := bytes.Count(c.before[behind:from], []byte{'\n'})

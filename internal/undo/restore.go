@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ingraft/ingraft/internal/source"
 )
@@ -278,7 +279,7 @@ func (r *restorer) respell(doc, was *source.Document, parts []Part) (*Restored, 
 		}
 		if t.op == opAfter {
 			at := linesBehind(src, t.node.Span().End, int(t.text[0]-'0'))
-			splices = append(splices, splice{at, at, t.text[1:]})
+			splices = append(splices, splice{at, at, asLines(src, at, t.text[1:])})
 			continue
 		}
 		start, end := t.op.region(src, t.node, t.keyEnd)
@@ -447,6 +448,22 @@ func linesBehind(src []byte, end, lines int) int {
 		at = next
 	}
 	return at
+}
+
+// asLines returns text as it has to be written at the beginning of a line, or
+// at the end of a file: either may lack its last line break.
+func asLines(src []byte, at int, text string) string {
+	lineBreak := "\n"
+	if i := bytes.IndexByte(src, '\n'); i > 0 && src[i-1] == '\r' {
+		lineBreak = "\r\n"
+	}
+	if at == len(src) && at > 0 && src[at-1] != '\n' {
+		return lineBreak + strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+	}
+	if at < len(src) && !strings.HasSuffix(text, "\n") {
+		return text + lineBreak
+	}
+	return text
 }
 
 // inOrder returns marks in the order of the text, without those that are gone.
