@@ -6,14 +6,24 @@ TOOL  = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 CASES ?= 20000
 SEED  ?= 1
 
-.PHONY: build test conformance e2e bench lint
+# What make image makes images for.
+PLATFORMS ?= linux/amd64,linux/arm64
+
+.PHONY: build image test conformance e2e bench lint
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/ingraft ./cmd/ingraft
 
-# Unit tests, scripts of the commands and the seeds of the fuzz targets.
+# A container image of ingraft, as an archive, without a container engine. The
+# first platform is what docker load takes.
+image:
+	cd tools/image && $(GO) run . -module ../.. -o ../../bin/ingraft-image.tar -platforms $(PLATFORMS)
+
+# Unit tests, scripts of the commands and the seeds of the fuzz targets; the
+# image is made, opened, and what is in it run.
 test:
 	$(GO) test -race ./...
+	cd tools/image && $(GO) test ./...
 
 # ingraft beside the mesh's own module: the same inputs through both. Cold,
 # the compiler takes about eight CPU minutes. The run prints its counts and
@@ -37,8 +47,9 @@ bench: build
 	cd test/conformance && $(GO) run ./bench -ingraft ../../bin/ingraft -istioctl ../../bin/istioctl -out ../../docs/performance.md
 
 lint:
-	@unformatted=$$($(TOOL) gofumpt -l cmd internal test); test -z "$$unformatted" || { echo "gofumpt would change:"; echo "$$unformatted"; exit 1; }
+	@unformatted=$$($(TOOL) gofumpt -l cmd internal test tools); test -z "$$unformatted" || { echo "gofumpt would change:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
+	cd tools/image && $(GO) vet ./...
 	cd test/conformance && $(GO) vet ./...
 	cd test/e2e && CGO_ENABLED=0 $(GO) vet ./...
 	$(TOOL) staticcheck ./...

@@ -34,6 +34,11 @@ func TestInjectorDocs(t *testing.T) {
 			s = serveInjector(t, dir, "--ca-file", "ca.crt") // on free ports
 		case line == "ingraft injector manifest":
 			find(t, manifestOf(t), "Deployment")
+		case strings.HasPrefix(line, "ingraft injector manifest --image "):
+			image := find(t, manifestOf(t, "--image", words[4]), "Deployment").Get("spec", "template", "spec", "containers").Items()[0].Get("image").Str()
+			if image != words[4] {
+				t.Errorf("%s: the image is %s", line, image)
+			}
 		case words[0] == "curl" && s != nil:
 			answers = append(answers, s.curl(words[1:]))
 		default:
