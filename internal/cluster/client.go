@@ -22,6 +22,7 @@ import (
 // Client talks to one cluster. It may be used by several goroutines.
 type Client struct {
 	rest      *rest.RESTClient
+	config    *rest.Config
 	timeout   time.Duration
 	context   string
 	server    string
@@ -46,7 +47,7 @@ func Connect(c Config) (*Client, error) {
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
-	return &Client{rest: client, timeout: timeout, context: t.context, server: t.rest.Host, namespace: t.namespace}, nil
+	return &Client{rest: client, config: t.rest, timeout: timeout, context: t.context, server: t.rest.Host, namespace: t.namespace}, nil
 }
 
 // String says which cluster it is: `context "prod" (https://10.0.0.1:6443)`.
@@ -55,6 +56,13 @@ func (c *Client) String() string {
 		return "this pod (" + c.server + ")"
 	}
 	return fmt.Sprintf("context %q (%s)", c.context, c.server)
+}
+
+// Within returns a client for the same cluster that waits so long for an answer.
+func (c *Client) Within(timeout time.Duration) *Client {
+	other := *c
+	other.timeout = timeout
+	return &other
 }
 
 // DefaultNamespace is the namespace that the kubeconfig's context works in.

@@ -17,6 +17,14 @@ func (c *Client) Create(ctx context.Context, r schema.GroupVersionResource, name
 	return c.do(ctx, "making "+describe(r, namespace, object.Get("metadata", "name").Str()), path, request)
 }
 
+// Try does all that making an object does, admission included, but for keeping it
+// (dry run). It returns the object as it would be.
+func (c *Client) Try(ctx context.Context, r schema.GroupVersionResource, namespace string, object *source.Node) (*source.Node, error) {
+	path := pathOf(r, namespace, "")
+	request := c.rest.Post().AbsPath(path).Param("dryRun", "All").SetHeader("Content-Type", acceptJSON).Body(source.AppendJSON(nil, object))
+	return c.do(ctx, "trying "+describe(r, namespace, object.Get("metadata", "name").Str()), path, request)
+}
+
 // Update replaces an object. The error is Conflict where it is another one by
 // now than the resourceVersion says.
 func (c *Client) Update(ctx context.Context, r schema.GroupVersionResource, namespace string, object *source.Node) (*source.Node, error) {

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Object is an object of a fake API server.
@@ -36,6 +37,8 @@ type API struct {
 	objects map[string]Object // by path
 	events  []event
 	denied  func(verb, path string) bool
+	answer  func(r *http.Request, body Object) (answer Object, code int)
+	pods    map[string]string // by namespace/name: where its ports are
 	stale   bool
 	closed  bool
 }
@@ -132,6 +135,14 @@ func (a *API) Deny(denied func(verb, path string) bool) {
 	a.denied = denied
 }
 
+// Answer lets a test answer a request itself: one that gets the code 0 is
+// answered as ever. It is called by one request at a time.
+func (a *API) Answer(answer func(r *http.Request, body Object) (answer Object, code int)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answer = answer
+}
+
 // EndWatches ends all watches, and tells the next ones that what they ask for
 // is too old.
 func (a *API) EndWatches() {
@@ -157,6 +168,10 @@ func clone(o Object) Object {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, query := r.URL.Path, r.URL.Query()
 	body, _ := io.ReadAll(r.Body)
+	if strings.HasSuffix(path, "/portforward") {
+		a.forward(w, r)
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	verb := map[string]string{"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch"}[r.Method]
@@ -173,13 +188,26 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusForbidden, "you may not "+verb+" "+path)
 		return
 	}
+	if a.answer != nil {
+		var object Object
+		_ = json.Unmarshal(body, &object)
+		if answer, code := a.answer(r, object); code != 0 {
+			send(w, code, answer)
+			return
+		}
+	}
 	switch verb {
 	case "watch":
 		a.watch(w, r, path)
 	case "list":
 		items := []Object{}
+		selector, err := labels.Parse(query.Get("labelSelector"))
+		if err != nil {
+			fail(w, http.StatusBadRequest, err.Error())
+			return
+		}
 		for _, p := range slices.Sorted(maps.Keys(a.objects)) {
-			if within(p, path, query.Get("fieldSelector")) {
+			if within(p, path, query.Get("fieldSelector")) && selector.Matches(labelsOf(a.objects[p])) {
 				items = append(items, a.objects[p])
 			}
 		}
@@ -219,6 +247,16 @@ func within(object, collection, fields string) bool {
 	}
 	base, resource := collection[:strings.LastIndex(collection, "/")], collection[strings.LastIndex(collection, "/"):]
 	return strings.HasPrefix(folder, base+"/namespaces/") && strings.HasSuffix(folder, resource)
+}
+
+func labelsOf(o Object) labels.Set {
+	metadata, _ := o["metadata"].(Object)
+	found, _ := metadata["labels"].(Object)
+	set := labels.Set{}
+	for k, v := range found {
+		set[k], _ = v.(string)
+	}
+	return set
 }
 
 func (a *API) write(w http.ResponseWriter, verb, path string, body []byte) {
