@@ -17,7 +17,9 @@ import (
 // setup is what a run of kube-inject works with.
 type setup struct {
 	// engine is nil where the configuration holds an error.
-	engine   runner
+	engine runner
+	// live is the engine where that is a webhook of the cluster.
+	live     *liveHook
 	native   func(pod *source.Node) bool
 	findings diag.List
 }
@@ -44,6 +46,16 @@ type pieces struct{ template, mesh, values piece }
 
 // configure gets the configuration, piece by piece, and compiles it.
 func (k *kubeInject) configure(ctx context.Context) (*setup, error) {
+	if k.live.asked {
+		live, err := k.connectLive(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if k.format == "text" {
+			fmt.Fprintf(k.Stderr, "asking webhook %s of configuration %s at %s\n", live.hook.Name, live.hook.Configuration, live.where)
+		}
+		return &setup{engine: live, live: live, native: func(*source.Node) bool { return false }}, nil
+	}
 	p, nodes, err := k.collect(ctx)
 	if err != nil {
 		return nil, err

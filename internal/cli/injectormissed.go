@@ -105,17 +105,12 @@ func (m *missed) run(ctx context.Context) error {
 
 // readHooks reads the webhooks that inject.
 func (m *missed) readHooks(ctx context.Context) error {
-	var objects []*source.Node
-	for object, err := range m.client.List(ctx, webhooks, "", cluster.ListOptions{}) {
-		if err != nil {
-			return err
-		}
-		// The API server leaves out what all objects of a list are.
-		objects = append(objects, object.With("apiVersion", source.NewString("admissionregistration.k8s.io/v1")).With("kind", source.NewString("MutatingWebhookConfiguration")))
+	hooks, _, err := readHooks(ctx, m.client)
+	if err != nil {
+		return err
 	}
-	hooks, _ := admit.ParseHooks(objects...)
 	for _, h := range hooks {
-		if strings.HasSuffix(h.Name, "sidecar-injector.istio.io") || strings.HasSuffix(h.Name, ".injector.ingraft.io") {
+		if isInjection(&h) {
 			m.hooks = append(m.hooks, h)
 		}
 	}

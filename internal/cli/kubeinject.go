@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/ingraft/ingraft/internal/annot"
 	"github.com/ingraft/ingraft/internal/chart/builtin"
@@ -47,14 +48,18 @@ type kubeInject struct {
 	live         liveInjector
 }
 
-// liveInjector holds the flags with which istioctl reaches an injector that is
-// running. No such injector is asked, so they are only checked.
+// liveInjector holds the flags by which a webhook of the cluster is asked in place
+// of the engine: which one, and how it is reached.
 type liveInjector struct {
 	webhookConfig                            string
 	xdsAddress, xdsLabel, authority, certDir string
 	xdsPort                                  int
 	insecure, plaintext                      bool
 	timeout                                  time.Duration
+
+	// named and portGiven tell that --webhookConfig and --xds-port were given;
+	// asked, that a webhook is to be asked.
+	named, portGiven, asked bool
 }
 
 func (a *app) kubeInjectCommand() *cobra.Command {
@@ -70,7 +75,8 @@ passes through as it is, so whole applications can be given at once.
 Injection template, mesh configuration and values come, each by itself, from
 the file that a flag names; else, where a kubeconfig is configured, from the
 cluster's ConfigMaps; else from the built-in defaults of Istio ` + builtin.Tag + `. With all
-three given as files no cluster is asked.
+three given as files no cluster is asked. With --webhookConfig a webhook of the
+cluster, the mesh's or ingraft's, is asked for the patches instead.
 
 All documents are read and checked, and nothing is written unless every one
 of them is sound; with --keep-going the sound ones are.`,
@@ -142,31 +148,68 @@ of them is sound; with --keep-going the sound ones are.`,
 
 func (l *liveInjector) register(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&l.webhookConfig, "webhookConfig", "istio-sidecar-injector", "accepted for istioctl's sake: the webhook is not asked")
-	f.StringVar(&l.xdsAddress, "xds-address", "", "address of a live injector; refused, as none is asked")
-	f.StringVar(&l.xdsLabel, "xds-label", "", "labels of a live injector; refused, as none is asked")
-	f.IntVar(&l.xdsPort, "xds-port", 15012, "accepted for istioctl's sake: no live injector is asked")
-	f.StringVar(&l.authority, "authority", "", "name of a live injector; refused, as none is asked")
-	f.StringVar(&l.certDir, "cert-dir", "", "certificates for a live injector; refused, as none is asked")
-	f.BoolVar(&l.insecure, "insecure", false, "refused, as no live injector is asked")
-	f.BoolVar(&l.plaintext, "plaintext", false, "refused, as no live injector is asked")
-	f.DurationVar(&l.timeout, "timeout", 30*time.Second, "accepted for istioctl's sake: no live injector is asked")
+	f.StringVar(&l.webhookConfig, "webhookConfig", "istio-sidecar-injector", "MutatingWebhookConfiguration of the cluster whose webhook to ask for the patch, the mesh's or ingraft's, instead of rendering here; where only the flags below ask for one, that of --revision")
+	f.StringVar(&l.xdsAddress, "xds-address", "", "host, or host:port, to reach the webhook at; empty for its URL, or a pod of its Service")
+	f.StringVar(&l.xdsLabel, "xds-label", "", "labels of the pods to reach the webhook at, instead of its Service's: app=istiod")
+	f.IntVar(&l.xdsPort, "xds-port", 15012, "port to reach the webhook at; where it is not given, the one that webhook configuration and Service say")
+	f.StringVar(&l.authority, "authority", "", "name that the webhook's certificate has to have; empty for its Service's or URL's")
+	f.StringVar(&l.certDir, "cert-dir", "", "folder with certificates for the webhook: root-cert.pem to trust beside caBundle, cert-chain.pem and key.pem to show")
+	f.BoolVar(&l.insecure, "insecure", false, "do not check the webhook's certificate")
+	f.BoolVar(&l.plaintext, "plaintext", false, "ask the webhook without TLS")
+	f.DurationVar(&l.timeout, "timeout", 30*time.Second, "how long to wait for an answer of the webhook")
 }
 
-// liveInjectorAsked returns the first flag given that asks for a live injector, or what set
-// the injector's address in its place; "" where nothing does. (In istioctl the
+// liveFlags ask for a webhook of the cluster.
+var liveFlags = [...]string{"--webhookConfig", "--xds-address", "--xds-label", "--authority", "--cert-dir", "--insecure", "--plaintext"}
+
+// liveInjectorAsked returns the first flag given that asks for a webhook, or what set
+// the webhook's address in its place; "" where nothing does. (In istioctl the
 // address alone decides whom to ask, so that variables like ISTIOCTL_INSECURE,
 // which are meant for other commands, say nothing to kube-inject.)
 func (k *kubeInject) liveInjectorAsked(c *cobra.Command) string {
-	for _, name := range [...]string{"xds-address", "xds-label", "authority", "cert-dir", "insecure", "plaintext"} {
-		if f := c.Flags().Lookup(name); f.Changed && f.Value.String() != f.DefValue {
-			return "--" + name
+	for _, flag := range liveFlags {
+		if f := c.Flags().Lookup(flag[2:]); f.Changed && (f.Value.String() != f.DefValue || f.Name == "webhookConfig") {
+			return flag
 		}
 	}
 	if k.live.xdsAddress != "" {
 		return k.defaulted["xds-address"]
 	}
 	return ""
+}
+
+// checkLive finds out whether a webhook is to be asked.
+func (k *kubeInject) checkLive(c *cobra.Command) error {
+	l := &k.live
+	asked := k.liveInjectorAsked(c)
+	l.named, l.portGiven = c.Flags().Changed("webhookConfig"), c.Flags().Changed("xds-port")
+	switch {
+	case asked == "":
+		return nil
+	case k.injectConfigFile != "": // istioctl asks nobody either where the template is in a file
+		if l.named {
+			k.warn("--injectConfigFile gives the template, so that --webhookConfig says nothing: no webhook is asked")
+		}
+		return nil
+	case l.named && l.webhookConfig == "":
+		return usagef("--webhookConfig is empty").hinted("Name a MutatingWebhookConfiguration.")
+	case l.timeout <= 0:
+		return usagef("--timeout %s is not above zero", l.timeout).hinted("Write for example 30s.")
+	case l.xdsPort < 1 || l.xdsPort > 65535:
+		return usagef("--xds-port %d is no port", l.xdsPort)
+	case l.plaintext && (l.insecure || l.certDir != ""):
+		return usagef("--plaintext is without TLS, and does not go with --insecure or --cert-dir")
+	}
+	if _, err := labels.Parse(l.xdsLabel); err != nil {
+		return usagef("--xds-label %q is no label selector", l.xdsLabel).hinted("Write for example app=istiod.")
+	}
+	for _, name := range [...]string{"meshConfigFile", "valuesFile", "generation", "native-sidecars", "kube-version"} {
+		if c.Flags().Changed(name) {
+			k.warn("--%s says nothing to the webhook that %s asks for: it has its own configuration", name, asked)
+		}
+	}
+	l.asked = true
+	return nil
 }
 
 // check refuses flags that cannot be honoured.
@@ -180,11 +223,6 @@ func (k *kubeInject) check(c *cobra.Command) error {
 	}
 	if err := k.checkGeneration(); err != nil {
 		return err
-	}
-	// istioctl asks no injector either where the template is in a file.
-	if asked := k.liveInjectorAsked(c); asked != "" && k.injectConfigFile == "" {
-		return usagef("%s: this version of ingraft does not ask a live injector", asked).
-			hinted("Leave it out, or unset it: the template comes from --injectConfigFile, the cluster's ConfigMap or the built-in defaults.")
 	}
 	if err := k.checkNativeFlags(); err != nil {
 		return err
@@ -210,6 +248,9 @@ func (k *kubeInject) check(c *cobra.Command) error {
 	}
 	if _, err := kube.ParsePodPaths(k.podPaths); err != nil {
 		return usagef("--pod-path: %v", err)
+	}
+	if err := k.checkLive(c); err != nil {
+		return err
 	}
 	k.revisionGiven = k.revision != ""
 	if k.revision == "default" {
@@ -313,6 +354,9 @@ func (k *kubeInject) run(ctx context.Context) error {
 	}
 	if err := s.run(ctx); err != nil {
 		return err
+	}
+	if setup.live != nil && setup.live.err() != nil {
+		return setup.live.err()
 	}
 	report.findings = append(report.findings, s.findings...)
 	report.dropped, report.written = s.dropped, k.keepGoing && !report.unmet() && !out.empty()

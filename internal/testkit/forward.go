@@ -39,9 +39,12 @@ func (a *API) forward(w http.ResponseWriter, r *http.Request) {
 // ServePortForward connects the streams of a port forwarding request, over SPDY,
 // with an address, whatever port they ask for.
 func ServePortForward(w http.ResponseWriter, r *http.Request, address string) {
-	if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
+	if r.Method != http.MethodPost { // WebSocket, of which a client tries the other
+		fail(w, http.StatusBadRequest, "only SPDY is spoken here")
 		return
+	}
+	if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
+		return // it has been told
 	}
 	streams := make(chan httpstream.Stream, 8)
 	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {

@@ -308,7 +308,7 @@ var impossible = map[string]string{
 	"inject.go:673":    encoding,
 	"inject.go:680":    writing,
 	"inject.go:683":    writing,
-	"inject.go:834":    "asks a live injector, which ingraft refuses to do",
+	"inject.go:834":    "asks a webhook of the cluster, which is the work of --webhookConfig and no cluster is here for",
 	"inject.go:888":    ownPatch,
 	"inject.go:892":    ownPatch,
 	"inject.go:903":    encoding,
