@@ -16,6 +16,7 @@ import (
 type runner interface {
 	Run(*inject.Request) *inject.Result
 	OwnerOf(inject.Door, *source.Node) kube.Ref
+	AppliesProxyConfigs() bool
 }
 
 // injector injects into the workloads of documents, one at a time. It is used
@@ -28,6 +29,8 @@ type injector struct {
 	namespace string
 	// namespaces holds the Namespace objects of the input by name.
 	namespaces map[string]*source.Node
+	// proxyConfigs are the ProxyConfig objects of the input.
+	proxyConfigs *inject.ProxyConfigs
 	// native tells whether a pod's cluster runs native sidecars.
 	native func(pod *source.Node) bool
 	getenv func(string) string
@@ -87,6 +90,11 @@ func (j *injector) document(doc *source.Document, err error) outcome {
 			o.findings = append(o.findings, concerning(d, object.Ref, object.Node))
 		}
 		if !ok {
+			if inject.IsProxyConfig(object.Ref) && j.proxyConfigs != nil {
+				for _, d := range j.proxyConfigs.Check(j.engine, object.Node, j.namespace) {
+					o.findings = append(o.findings, concerning(d, object.Ref, object.Node))
+				}
+			}
 			continue
 		}
 		if d := w.Missing(); d != nil {
@@ -176,6 +184,7 @@ func (j *injector) request(w kube.Workload, object *source.Node) *inject.Request
 		OwnerMeta:      meta,
 		NamespaceName:  namespace,
 		Namespace:      j.namespaces[namespace],
+		ProxyConfigs:   j.proxyConfigs,
 		NativeSidecars: j.native(w.Template),
 		Revision:       j.revision,
 		Getenv:         j.getenv,

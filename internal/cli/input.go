@@ -295,15 +295,21 @@ func copyWhile(ctx context.Context, to io.Writer, from io.Reader) error {
 	}
 }
 
-// containsWord reports whether a stream holds a word, reading it through a
+// containsWord reports whether a stream holds one of some words, reading it through a
 // window of bounded size.
-func containsWord(r io.Reader, word string) (bool, error) {
+func containsWord(r io.Reader, words ...string) (bool, error) {
+	longest := 0
+	for _, word := range words {
+		longest = max(longest, len(word))
+	}
 	window := make([]byte, 64<<10)
 	kept := 0
 	for {
 		n, err := r.Read(window[kept:])
-		if bytes.Contains(window[:kept+n], []byte(word)) {
-			return true, nil
+		for _, word := range words {
+			if bytes.Contains(window[:kept+n], []byte(word)) {
+				return true, nil
+			}
 		}
 		if errors.Is(err, io.EOF) {
 			return false, nil
@@ -311,7 +317,7 @@ func containsWord(r io.Reader, word string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		tail := min(kept+n, len(word)-1)
+		tail := min(kept+n, longest-1)
 		copy(window, window[kept+n-tail:kept+n])
 		kept = tail
 	}

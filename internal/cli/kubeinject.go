@@ -338,14 +338,15 @@ func (k *kubeInject) run(ctx context.Context) error {
 	if err := inputs.keepAll(ctx); err != nil {
 		return err
 	}
-	namespaces, err := inputs.namespaces(ctx)
+	around, err := inputs.surroundings(ctx)
 	if err != nil {
 		return err
 	}
 	work := &injector{
 		engine: setup.engine, podPaths: podPaths, revision: k.revision,
-		namespace: k.globals.namespace, namespaces: namespaces,
-		native: setup.native, getenv: k.engineEnv, now: k.Now(), podSecurity: podSecurity,
+		namespace: k.globals.namespace, namespaces: around.namespaces,
+		proxyConfigs: inject.NewProxyConfigs(around.proxyConfigs, k.globals.namespace),
+		native:       setup.native, getenv: k.engineEnv, now: k.Now(), podSecurity: podSecurity,
 		canonical: k.canonical, noRecord: k.noRecord, patch: k.writing.patch,
 	}
 	s := &stream{
@@ -370,16 +371,21 @@ func (k *kubeInject) run(ctx context.Context) error {
 	return outcome
 }
 
-// namespaces returns the Namespace objects of the inputs by name. They may
-// stand anywhere, also after the workloads that they concern.
-func (s *inputSet) namespaces(ctx context.Context) (map[string]*source.Node, error) {
-	var found map[string]*source.Node
+// surroundings are the objects of the inputs that injection into others asks
+// for. They may stand anywhere, also after the workloads that they concern.
+type surroundings struct {
+	namespaces   map[string]*source.Node // by name
+	proxyConfigs []*source.Node
+}
+
+func (s *inputSet) surroundings(ctx context.Context) (*surroundings, error) {
+	found := &surroundings{namespaces: map[string]*source.Node{}}
 	for _, in := range s.list {
 		r, closeInput, err := s.open(in)
 		if err != nil {
 			return nil, err
 		}
-		holds, err := containsWord(r, "Namespace")
+		holds, err := containsWord(r, "Namespace", "ProxyConfig")
 		closeInput()
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", in.name, because(err))
@@ -392,11 +398,11 @@ func (s *inputSet) namespaces(ctx context.Context) (map[string]*source.Node, err
 				return ctx.Err() == nil // told when it is worked on
 			}
 			for o := range kube.Objects(doc.Root) {
-				if o.Ref.Kind == "Namespace" && o.Ref.APIVersion == "v1" {
-					if found == nil {
-						found = map[string]*source.Node{}
-					}
-					found[o.Ref.Name] = o.Node
+				switch {
+				case o.Ref.Kind == "Namespace" && o.Ref.APIVersion == "v1":
+					found.namespaces[o.Ref.Name] = o.Node
+				case inject.IsProxyConfig(o.Ref):
+					found.proxyConfigs = append(found.proxyConfigs, o.Node)
 				}
 			}
 			return ctx.Err() == nil

@@ -70,7 +70,7 @@ func TestContainsWord(t *testing.T) {
 		{strings.Repeat("Namespac", 1<<15), false},
 	} {
 		for name, r := range map[string]io.Reader{"at once": strings.NewReader(c.text), "byte by byte": oneByte{strings.NewReader(c.text)}} {
-			if got, err := containsWord(r, word); err != nil || got != c.want {
+			if got, err := containsWord(r, word, "Other"); err != nil || got != c.want {
 				t.Errorf("%d bytes, %s: %v, %v", len(c.text), name, got, err)
 			}
 		}

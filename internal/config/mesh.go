@@ -160,10 +160,16 @@ func (m *Mesh) WithProxyConfig(text *source.Text) (*Mesh, diag.List) {
 	if d.diags.HasErrors() {
 		return nil, d.diags
 	}
+	return m.WithDefaultConfig(proxy), d.diags
+}
+
+// WithDefaultConfig returns a mesh configuration with another defaultConfig.
+// The receiver stays as it is.
+func (m *Mesh) WithDefaultConfig(proxy *meshv1alpha1.ProxyConfig) *Mesh {
 	merged := *m
 	merged.Config = shallow(m.Config)
 	merged.Config.DefaultConfig = proxy
-	return &merged, d.diags
+	return &merged
 }
 
 // CheckProxyConfig judges the value of annotation proxy.istio.io/config: it

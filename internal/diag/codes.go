@@ -344,7 +344,7 @@ var codes = [...]Code{
 	},
 	{
 		"IGF0636", Warning, "proxy configuration that is not applied",
-		"The control plane's webhook merges ProxyConfig objects into the proxy configuration of the pods that they select. On the command line, as in istioctl, only the mesh configuration and the pod's annotation count.",
+		"From release 1.13 on, ProxyConfig objects are merged into the proxy configuration of the pods of their namespace, or of those that they select. This one is not, or a part of it: it cannot be read, selects nothing, or another one comes before it.",
 	},
 }
 

@@ -88,6 +88,7 @@ func gen1_13() Generation {
 		{"container order", orderContainers},
 	}
 	g.probes.handlers = handlerKinds[:]
+	g.proxyObjects = true
 	return g
 }
 

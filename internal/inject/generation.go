@@ -25,6 +25,8 @@ type Generation struct {
 	validate func(pod *source.Node) diag.List
 	// mergeProxy lays a pod's own proxy configuration over the mesh's.
 	mergeProxy func(mesh *config.Mesh, text string) (*meshv1alpha1.ProxyConfig, diag.List)
+	// proxyObjects tells that ProxyConfig objects are merged, too.
+	proxyObjects bool
 	// proxyImage is the image of the sidecar, as templates see it.
 	proxyImage func(*settings, *meshv1alpha1.ProxyConfig, *source.Node) string
 	// former returns what templates see that later releases dropped; may be nil.

@@ -38,6 +38,8 @@ type Request struct {
 	// Namespace is the Namespace object, nil where it is not known. Only its
 	// labels and annotations are read.
 	Namespace *source.Node
+	// ProxyConfigs are the ProxyConfig objects of the cluster; nil for none.
+	ProxyConfigs *ProxyConfigs
 	// NativeSidecars tells that the cluster runs native sidecars.
 	NativeSidecars bool
 	// PodSecurity is the level to judge the injected pod by; the zero value

@@ -115,17 +115,9 @@ func adviseNames(in *injection) diag.List {
 // CheckObject finds, in the annotations and labels of an object that is
 // neither a pod nor makes any, names that the mesh does not have or reads from
 // other objects, and values of another form than it reads.
-//
-// It also tells of a ProxyConfig, which the webhook alone applies (I-27).
 func CheckObject(ref kube.Ref, object *source.Node) diag.List {
 	b := bearer{object.Get("metadata"), scopeOf(ref), "a " + ref.Kind}
-	findings := b.judge()
-	if ref.Kind == "ProxyConfig" && kube.Group(ref.APIVersion) == "networking.istio.io" {
-		findings = append(findings, warn(CodeNotApplied, object.Get("kind").Span(),
-			"this ProxyConfig is not applied to pods that are injected here: the control plane's webhook does that",
-			"leave the injection to the webhook, or write the settings into annotation "+annot.ProxyConfig+" of the pods, or into defaultConfig of the mesh configuration"))
-	}
-	return findings
+	return b.judge()
 }
 
 // scopeOf returns what an object is to the table of names, 0 for what the

@@ -15,8 +15,8 @@ import (
 // maxProxyConfigs bounds the cache of proxy configurations.
 const maxProxyConfigs = 256
 
-// proxyCache holds what the values of annotation proxy.istio.io/config come to
-// on top of the mesh configuration. It only saves time.
+// proxyCache holds what the values of annotation proxy.istio.io/config, and
+// ProxyConfig objects, come to on top of the mesh configuration. It only saves time.
 type proxyCache struct {
 	mu sync.Mutex
 	by map[string]*meshv1alpha1.ProxyConfig
@@ -37,28 +37,44 @@ func (c *proxyCache) put(text string, p *meshv1alpha1.ProxyConfig) {
 	c.by[strings.Clone(text)] = p // the text may be part of a large pod
 }
 
-// proxyConfig returns the proxy configuration of a pod: the mesh's defaults
-// with the pod's annotation merged in. It must not be changed.
-func (e *Engine) proxyConfig(r *Request) (*meshv1alpha1.ProxyConfig, diag.List) {
+// ProxyConfig returns the proxy configuration of a pod: the mesh's defaults
+// with the ProxyConfig objects that concern it and its annotation merged in. It
+// must not be changed.
+func (e *Engine) ProxyConfig(r *Request) (*meshv1alpha1.ProxyConfig, diag.List) {
 	n := annotation(r.Pod, annot.ProxyConfig)
-	if n == nil {
+	var below []*proxyObject
+	var above *proxyObject
+	if e.gen.proxyObjects {
+		below, above = r.ProxyConfigs.of(e.mesh.Config.GetRootNamespace(), r.NamespaceName, r.Pod.Get("metadata", "labels"))
+	}
+	if n == nil && len(below) == 0 && above == nil {
 		return e.mesh.Config.GetDefaultConfig(), nil
 	}
-	text := n.Scalar()
+	var texts []string
+	for _, o := range below {
+		texts = append(texts, o.text)
+	}
+	if n != nil {
+		texts = append(texts, n.Scalar())
+	}
+	if above != nil {
+		texts = append(texts, above.text)
+	}
+	key := strings.Join(texts, "\x00")
 	if !e.reference {
-		if p := e.proxies.get(text); p != nil {
+		if p := e.proxies.get(key); p != nil {
 			return p, nil
 		}
 	}
-	p, findings := e.gen.mergeProxy(e.mesh, text)
-	if findings.HasErrors() {
+	p, findings := e.layered(texts)
+	if findings.HasErrors() && n != nil { // the objects were read before
 		for _, d := range findings {
 			d.Span = n.Span()
 			d.Message = "annotation " + annot.ProxyConfig + ": " + d.Message
 		}
 		return nil, findings
 	}
-	e.proxies.put(text, p)
+	e.proxies.put(key, p)
 	return p, nil
 }
 

@@ -245,7 +245,7 @@ func (in *injection) planned(l *lazyTemplate, data *tmpl.Data, seen *source.Node
 	if l.plans == nil || in.request.Explain {
 		return nil, false
 	}
-	if len(suspects(in.request.Pod, l.text.Data, in.engine.mesh.Config.GetDefaultConfig(), in.proxy)) > 0 {
+	if len(suspects(in, l.text.Data)) > 0 {
 		return nil, false // texts that read has to look into
 	}
 	return l.plans.Overlay(&tmpl.Input{Pod: seen, Namespace: in.request.NamespaceName, Data: data, Env: in.env()})

@@ -54,7 +54,7 @@ func (in *injection) run() *source.Node {
 		return nil
 	}
 	var findings diag.List
-	if in.proxy, findings = e.proxyConfig(r); add(findings...) {
+	if in.proxy, findings = e.ProxyConfig(r); add(findings...) {
 		return nil
 	}
 	if pod, findings = e.gen.apply(in, pod); add(findings...) {

@@ -28,7 +28,7 @@ const plainWord = "igf0word"
 
 // suspect is a text of the pod's that could change the shape of a rendering.
 type suspect struct {
-	name string // of the annotation
+	name string // what holds it
 	at   source.Span
 	text string
 	// with returns the template's data with another text in its place.
@@ -37,14 +37,15 @@ type suspect struct {
 
 // suspects lists the texts that a template may paste and that hold characters
 // which mean something in YAML.
-func suspects(pod *source.Node, template []byte, mesh *meshv1alpha1.ProxyConfig, proxy *meshv1alpha1.ProxyConfig) []suspect {
+func suspects(in *injection, template []byte) []suspect {
+	pod := in.request.Pod
 	var list []suspect
 	for _, f := range pod.Get("metadata", "annotations").Fields() {
 		value := f.Value.Scalar()
 		if f.Key == annot.ProxyConfig || !isSuspicious(value) || !bytes.Contains(template, []byte(f.Key)) {
 			continue
 		}
-		list = append(list, suspect{f.Key, f.Value.Span(), value, func(data *tmpl.Data, text string) *tmpl.Data {
+		list = append(list, suspect{"annotation " + f.Key, f.Value.Span(), value, func(data *tmpl.Data, text string) *tmpl.Data {
 			d := *data
 			d.ObjectMeta.Annotations = maps.Clone(d.ObjectMeta.Annotations)
 			if _, ok := d.ObjectMeta.Annotations[f.Key]; ok {
@@ -54,14 +55,23 @@ func suspects(pod *source.Node, template []byte, mesh *meshv1alpha1.ProxyConfig,
 		}})
 	}
 	n := annotation(pod, annot.ProxyConfig)
-	if n == nil || !bytes.Contains(template, []byte("ProxyMetadata")) {
+	objects := in.request.ProxyConfigs
+	if n == nil && objects == nil || !bytes.Contains(template, []byte("ProxyMetadata")) {
 		return list
 	}
-	for key, value := range proxy.GetProxyMetadata() {
+	mesh := in.engine.mesh.Config.GetDefaultConfig()
+	for key, value := range in.proxy.GetProxyMetadata() {
 		if !isSuspicious(value) || mesh.GetProxyMetadata()[key] == value {
 			continue
 		}
-		list = append(list, suspect{annot.ProxyConfig, n.Span(), value, func(data *tmpl.Data, text string) *tmpl.Data {
+		name, at := "annotation "+annot.ProxyConfig, n.Span()
+		switch {
+		case n == nil:
+			name, at = "variable "+key+" of a ProxyConfig", pod.Get("metadata").Span()
+		case objects != nil:
+			name = "variable " + key + " of annotation " + annot.ProxyConfig + " or of a ProxyConfig"
+		}
+		list = append(list, suspect{name, at, value, func(data *tmpl.Data, text string) *tmpl.Data {
 			d := *data
 			d.ProxyConfig = proto.Clone(d.ProxyConfig).(*meshv1alpha1.ProxyConfig)
 			d.ProxyConfig.ProxyMetadata[key] = text
@@ -120,7 +130,7 @@ func plainLeaves(n *source.Node) *source.Node {
 // shape of what a template makes. overlay is the rendering as it is, nil where
 // it cannot be read at all.
 func (e *Engine) checkTexts(in *injection, t *tmpl.Template, data *tmpl.Data, overlay *source.Node) *diag.Diagnostic {
-	for _, s := range suspects(in.request.Pod, t.Text().Data, e.mesh.Config.GetDefaultConfig(), in.proxy) {
+	for _, s := range suspects(in, t.Text().Data) {
 		for _, text := range s.variants() {
 			out, bad := t.Render(s.with(data, text), in.env(), nil)
 			if bad != nil {
@@ -132,7 +142,7 @@ func (e *Engine) checkTexts(in *injection, t *tmpl.Template, data *tmpl.Data, ov
 			}
 			return &diag.Diagnostic{
 				Code: CodeStructure, Severity: diag.Error, Span: s.at,
-				Message: "annotation " + s.name + " holds characters that end the value which template " +
+				Message: s.name + " holds characters that end the value which template " +
 					strconv.Quote(t.Name()) + " makes of it: the rest would be read as part of the pod",
 				Fix: "take quotes, line breaks, and \"#\" or \":\" next to a blank out of the text",
 			}

@@ -39,6 +39,7 @@ type entry struct {
 	hash       uint64
 	key        []byte
 	namespace  *source.Node
+	objects    *inject.ProxyConfigs
 	answer     answer
 	tail       []byte
 }
@@ -63,7 +64,7 @@ func (c *cache) get(k *key) *entry {
 		c.link(e)
 	}
 	c.mu.Unlock()
-	if e == nil || e.namespace != k.namespace || !bytes.Equal(e.key, k.bytes) {
+	if e == nil || e.namespace != k.namespace || e.objects != k.objects || !bytes.Equal(e.key, k.bytes) {
 		return nil
 	}
 	return e
@@ -71,7 +72,7 @@ func (c *cache) get(k *key) *entry {
 
 // put keeps an answer, unless it takes more than a sixteenth of the room.
 func (c *cache) put(k *key, a *answer, tail []byte) {
-	e := &entry{hash: maphash.Bytes(c.seed, k.bytes), namespace: k.namespace, answer: *a, tail: tail}
+	e := &entry{hash: maphash.Bytes(c.seed, k.bytes), namespace: k.namespace, objects: k.objects, answer: *a, tail: tail}
 	e.key = bytes.Clone(k.bytes)
 	e.answer.patch, e.answer.warnings, e.answer.cached = nil, nil, true
 	if e.size() > c.limit/16 {
@@ -113,8 +114,10 @@ func (c *cache) used() (size, entries int) {
 // key is what an answer is known by.
 type key struct {
 	bytes []byte
-	// namespace is the Namespace object: another one is another key.
+	// namespace is the Namespace object, and objects are the ProxyConfigs: others
+	// are another key.
 	namespace *source.Node
+	objects   *inject.ProxyConfigs
 	// cut lists the values of the holes.
 	cut []string
 }
@@ -170,7 +173,7 @@ func keyOf(e *inject.Engine, r *inject.Request, path string) *key {
 	slices.SortFunc(h.list, func(a, b hole) int { return cmp.Compare(a.start, b.start) })
 
 	k := keys.Get().(*key)
-	k.namespace, k.cut = r.Namespace, h.cut
+	k.namespace, k.objects, k.cut = r.Namespace, r.ProxyConfigs, h.cut
 	b := append(append(k.bytes[:0], path...), 0)
 	b = append(append(b, r.NamespaceName...), 0)
 	if r.NativeSidecars {
@@ -187,7 +190,7 @@ func keyOf(e *inject.Engine, r *inject.Request, path string) *key {
 }
 
 func (k *key) release() {
-	k.namespace, k.cut = nil, nil
+	k.namespace, k.objects, k.cut = nil, nil, nil
 	keys.Put(k)
 }
 

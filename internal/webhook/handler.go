@@ -37,6 +37,9 @@ type Installation struct {
 	// known; nil means that none is. An object that did not change is to be the
 	// same node.
 	Namespace func(name string) *source.Node
+	// ProxyConfigs returns the ProxyConfig objects, nil for none; nil means that
+	// there never are any. Where none changed it is to be the same value.
+	ProxyConfigs func() *inject.ProxyConfigs
 }
 
 // Options say how a Handler works.
@@ -215,6 +218,9 @@ func (in *installed) request(rv *review, path string, o Options) *inject.Request
 	}
 	if in.Native != nil {
 		r.NativeSidecars = in.Native(rv.object)
+	}
+	if in.ProxyConfigs != nil {
+		r.ProxyConfigs = in.ProxyConfigs()
 	}
 	if in.Namespace != nil {
 		r.Namespace = in.Namespace(rv.namespace)
