@@ -16,7 +16,6 @@ import (
 type runner interface {
 	Run(*inject.Request) *inject.Result
 	OwnerOf(inject.Door, *source.Node) kube.Ref
-	AppliesProxyConfigs() bool
 }
 
 // injector injects into the workloads of documents, one at a time. It is used
@@ -90,8 +89,9 @@ func (j *injector) document(doc *source.Document, err error) outcome {
 			o.findings = append(o.findings, concerning(d, object.Ref, object.Node))
 		}
 		if !ok {
-			if inject.IsProxyConfig(object.Ref) && j.proxyConfigs != nil {
-				for _, d := range j.proxyConfigs.Check(j.engine, object.Node, j.namespace) {
+			// A webhook that is asked knows those of its cluster.
+			if e, own := j.engine.(*inject.Engine); own && inject.IsProxyConfig(object.Ref) {
+				for _, d := range j.proxyConfigs.Check(e, object.Node, j.namespace) {
 					o.findings = append(o.findings, concerning(d, object.Ref, object.Node))
 				}
 			}

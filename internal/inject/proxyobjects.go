@@ -154,9 +154,9 @@ func (p *ProxyConfigs) of(root, namespace string, labels *source.Node) (below []
 
 // Check tells what of a ProxyConfig object has no effect on the pods that e
 // injects into. namespace is that of objects which do not state one.
-func (p *ProxyConfigs) Check(e interface{ AppliesProxyConfigs() bool }, object *source.Node, namespace string) diag.List {
+func (p *ProxyConfigs) Check(e *Engine, object *source.Node, namespace string) diag.List {
 	kind := object.Get("kind").Span()
-	if !e.AppliesProxyConfigs() {
+	if !e.gen.proxyObjects {
 		return diag.List{warn(CodeNotApplied, kind, "this ProxyConfig is not applied: releases before 1.13 do not know it",
 			"write the settings into annotation proxy.istio.io/config of the pods, or into defaultConfig of the mesh configuration")}
 	}
@@ -176,6 +176,9 @@ func (p *ProxyConfigs) Check(e interface{ AppliesProxyConfigs() bool }, object *
 		return findings
 	}
 	in := cmp.Or(object.Get("metadata", "namespace").Str(), namespace)
+	if p == nil {
+		return findings
+	}
 	if list := p.by[in]; list != nil && len(list.whole) > 0 && list.whole[0].name != o.name {
 		findings = append(findings, warn(CodeNotApplied, kind,
 			"this ProxyConfig is not applied: "+strconv.Quote(list.whole[0].name)+" of the same namespace has no selector either, and is older or first by name",
@@ -183,10 +186,6 @@ func (p *ProxyConfigs) Check(e interface{ AppliesProxyConfigs() bool }, object *
 	}
 	return findings
 }
-
-// AppliesProxyConfigs tells whether the engine's release knows ProxyConfig
-// objects.
-func (e *Engine) AppliesProxyConfigs() bool { return e.gen.proxyObjects }
 
 // layered merges proxy configurations one after the other into the mesh's.
 func (e *Engine) layered(texts []string) (*meshv1alpha1.ProxyConfig, diag.List) {
