@@ -83,10 +83,28 @@ func endsOpen(n *Node) bool {
 	return n.Kind() == String && (n.style == literal || n.style == folded || strings.IndexByte(n.str, '\n') >= 0)
 }
 
+// tabsBehind reports whether a blank line behind an offset has a tab: behind a
+// plain scalar that is indented more, it would not be allowed.
+func tabsBehind(src []byte, at int) bool {
+	for ; at < len(src); at++ {
+		switch src[at] {
+		case '\t':
+			return true
+		case ' ', '\r', '\n':
+		default:
+			return false
+		}
+	}
+	return false
+}
+
 // simpleLines reports whether a value on lines of its own at an offset ends
 // where its lines do, and the part before it too.
 func (r *rewriter) simpleLines(at int, value *Node, before int) bool {
 	if at == 0 || r.src[at-1] != '\n' || before > 0 && r.src[before-1] == '\n' {
+		return false
+	}
+	if tabsBehind(r.src, at) {
 		return false
 	}
 	if !endsOpen(value) {
