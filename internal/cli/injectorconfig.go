@@ -42,7 +42,7 @@ func (a *app) injectorCommand() *cobra.Command {
 		RunE: needsSubcommand,
 	}
 	c.AddCommand(a.configShowCommand(), a.configLintCommand(), a.configDiffCommand())
-	injector.AddCommand(c, a.injectorServeCommand(), a.injectorManifestCommand(), a.injectorMissedCommand())
+	injector.AddCommand(c, a.injectorServeCommand(), a.injectorManifestCommand(), a.injectorCheckCommand(), a.injectorMissedCommand())
 	return injector
 }
 

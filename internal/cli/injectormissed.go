@@ -238,9 +238,9 @@ func (m *missed) engine(ctx context.Context, revision string) (*inject.Engine, e
 	}
 	p := &pieces{}
 	err := k.readConfigMaps(ctx, m.client, p)
-	var e *inject.Engine
+	var c *compiled
 	if err == nil {
-		e, err = compilePieces(p)
+		c, err = compilePieces(p)
 	}
 	if err != nil {
 		fmt.Fprintf(m.Stderr, "warning: policy and selectors of revision %q are not known, and the default ones are taken: %v\n", revision, err)
@@ -248,16 +248,22 @@ func (m *missed) engine(ctx context.Context, revision string) (*inject.Engine, e
 		if err := k.fromBuiltin(p); err != nil {
 			return nil, err
 		}
-		if e, err = compilePieces(p); err != nil {
+		if c, err = compilePieces(p); err != nil {
 			return nil, err
 		}
 	}
-	m.engines[revision] = e
-	return e, nil
+	m.engines[revision] = c.engine
+	return c.engine, nil
+}
+
+// compiled is a configuration, and the engine that it makes.
+type compiled struct {
+	set    *config.Set
+	engine *inject.Engine
 }
 
 // compilePieces makes an engine of a configuration whose release is to be told.
-func compilePieces(p *pieces) (*inject.Engine, error) {
+func compilePieces(p *pieces) (*compiled, error) {
 	set, list := config.Load(p.template.text, p.mesh.text, p.values.text, release.Release{})
 	if set == nil {
 		return nil, mistakes(list)
@@ -266,5 +272,5 @@ func compilePieces(p *pieces) (*inject.Engine, error) {
 	if e == nil {
 		return nil, mistakes(list)
 	}
-	return e, nil
+	return &compiled{set, e}, nil
 }

@@ -318,3 +318,5 @@ func otherAuthority(t *testing.T) string {
 	s.end(0)
 	return filepath.Join(dir, "ca.crt")
 }
+
+func base64Of(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
