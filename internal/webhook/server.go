@@ -119,6 +119,11 @@ func (n noise) Write(p []byte) (int, error) {
 // serveWebhook is what the API server talks to. Paths are taken as they are: a
 // ServeMux would redirect some that set variables.
 func (s *Server) serveWebhook(w http.ResponseWriter, r *http.Request) {
+	if s.ending.Load() {
+		// API servers keep connections, and ask for endpoints when they make one:
+		// who still has one here is to get another, while that can be in peace.
+		w.Header().Set("Connection", "close")
+	}
 	switch path := r.URL.Path; {
 	case path == "/inject" || strings.HasPrefix(path, "/inject/"):
 		s.Hook.ServeHTTP(w, r)

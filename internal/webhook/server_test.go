@@ -164,6 +164,15 @@ func TestDrain(t *testing.T) {
 	if status, body := s.get(t, s.hook(), "/inject"); status != 200 || body != "answered" {
 		t.Errorf("while it drains: %d %s", status, body)
 	}
+	// API servers speak HTTP/1.1, and are told to connect anew.
+	config := s.client.Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.NextProtos = nil
+	http1 := &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
+	if resp, err := http1.Get(s.hook() + "/inject"); err != nil || resp.ProtoMajor != 1 || !resp.Close {
+		t.Errorf("while it drains, the connection is kept: %v, error %v", resp, err)
+	} else {
+		resp.Body.Close()
+	}
 	select {
 	case err := <-s.ended:
 		t.Fatalf("it ended with an answer under way: %v", err)

@@ -15,10 +15,11 @@ import (
 
 // load makes pods, dry, from several goroutines until it is stopped.
 type load struct {
-	made   atomic.Int64
-	failed sync.Map // of errors, as texts
-	stop   context.CancelFunc
-	ended  sync.WaitGroup
+	made    atomic.Int64
+	refused atomic.Int64 // by the API server
+	failed  sync.Map     // of errors, as texts
+	stop    context.CancelFunc
+	ended   sync.WaitGroup
 }
 
 // startLoad makes pods in a namespace; each must be as check says.
@@ -32,6 +33,8 @@ func startLoad(t testing.TB, namespace string, check func(*corev1.Pod) error) *l
 				p, err := dryRun(ctx, namespace, pod(fmt.Sprintf("load-%d-%d", g, n)))
 				if err == nil {
 					err = check(p)
+				} else if ctx.Err() == nil {
+					l.refused.Add(1)
 				}
 				switch {
 				case err == nil:

@@ -27,14 +27,19 @@ spec:
 // TestRollout is the way that most people take: a namespace with workloads gets
 // the label, nothing happens, the workloads are restarted, and all pods come
 // back with the sidecar; so do pods that are deleted. The namespace beside it
-// stays as it is.
+// stays as it is. The injector has its configuration from the cluster, and what
+// kind of sidecar there is depends on the oldest of the nodes.
 func TestRollout(t *testing.T) {
-	for _, tt := range []struct{ name, kubernetes, want string }{
-		{"classic", "1.32", classic},
-		{"native", "1.33", native},
+	for _, tt := range []struct{ name, kubelet, want string }{
+		{"classic", "v1.32.9", classic},
+		{"native", "v1.33.4", native},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			injectWith(t, "default", nil, "--kube-version", tt.kubernetes)
+			node(t, "one", tt.kubelet)
+			node(t, "two", "v1.33.4")
+			mesh := namespace(t, "mesh", nil)
+			meshIn(t, mesh, "default")
+			injectWith(t, "default", nil, "--kubeconfig", plane.Kubeconfig, "-i", mesh)
 			shop, beside := namespace(t, "shop", nil), namespace(t, "beside", nil)
 			for _, ns := range []string{shop, beside} {
 				kubectlReading(t, deployment, "-n", ns, "apply", "-f", "-")

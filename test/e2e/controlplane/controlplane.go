@@ -205,6 +205,9 @@ func (c *ControlPlane) startAPIServer(ctx context.Context) (err error) {
 		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", c.etcdPort), "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.apiPort),
 		// The endpoint of the service kubernetes may not be on the loopback.
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/16",
+		// Nobody makes the addresses of Services lead anywhere; so webhooks behind
+		// one are asked at its endpoints.
+		"--enable-aggregator-routing",
 		"--tls-cert-file="+c.file("apiserver.crt"), "--tls-private-key-file="+c.file("apiserver.key"), "--client-ca-file="+c.file("ca.crt"),
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+c.file("sa.pub"),
 		"--service-account-signing-key-file="+c.file("sa.key"), "--authorization-mode=RBAC", "--profiling=false"))

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // Ingraft runs the program under test, on the given kubeconfig or without one.
@@ -24,6 +26,8 @@ type Injector struct {
 	CAFile string
 	// Monitoring is the URL of the monitoring port.
 	Monitoring string
+
+	host *Host
 }
 
 // InjectorOptions say how an injector is started.
@@ -35,6 +39,14 @@ type InjectorOptions struct {
 	// Kubeconfig is for one that works in the cluster. It keeps its certificate
 	// there, so that there is no CAFile.
 	Kubeconfig string
+	// CAFile is what its certificate is checked with, where Args say which that
+	// is.
+	CAFile string
+	// Host is where it runs, on the ports of a pod; nil for this machine's
+	// loopback.
+	Host *Host
+	// Env are further variables.
+	Env []string
 	// Args are further flags.
 	Args []string
 }
@@ -44,24 +56,29 @@ func StartInjector(ctx context.Context, program string, o InjectorOptions) (*Inj
 	if o.Address == "" {
 		o.Address = "127.0.0.1:0"
 	}
-	args := append([]string{
-		"injector", "serve", "--listen", o.Address, "--monitoring-listen", "127.0.0.1:0", "--drain", "0s",
-	}, o.Args...)
-	env := []string{"HOME=" + o.Dir}
-	ca := ""
-	if o.Kubeconfig == "" {
+	args := []string{"injector", "serve", "--drain", "0s"}
+	if o.Host == nil {
+		args = append(args, "--listen", o.Address, "--monitoring-listen", "127.0.0.1:0")
+	}
+	args = append(args, o.Args...)
+	env := append([]string{"HOME=" + o.Dir, "PATH=" + os.Getenv("PATH")}, o.Env...)
+	ca := o.CAFile
+	if o.Kubeconfig != "" {
+		env = append(env, "KUBECONFIG="+o.Kubeconfig)
+	} else if ca == "" {
 		ca = filepath.Join(o.Dir, "ca.crt")
 		args = append(args, "--ca-file", ca)
-	} else {
-		env = append(env, "KUBECONFIG="+o.Kubeconfig)
 	}
 	cmd := exec.Command(program, args...)
+	if o.Host != nil {
+		cmd = o.Host.command(program, args...)
+	}
 	cmd.Dir, cmd.Env = o.Dir, env
 	p, err := start("injector", filepath.Join(o.Dir, "injector.log"), cmd)
 	if err != nil {
 		return nil, err
 	}
-	i := &Injector{Process: p, CAFile: ca}
+	i := &Injector{Process: p, CAFile: ca, host: o.Host}
 	if err := i.waitFor(ctx, startTime, i.ready); err != nil {
 		p.Kill()
 		return nil, err
@@ -76,6 +93,10 @@ func (i *Injector) ready(ctx context.Context) error {
 		for line := range bytes.Lines(i.Log()) {
 			var entry struct{ Msg, Webhook, Monitoring string }
 			if json.Unmarshal(line, &entry) == nil && entry.Msg == "serving" {
+				if i.host != nil { // where it listens on all of its addresses
+					entry.Webhook = strings.Replace(entry.Webhook, "[::]", i.host.Address, 1)
+					entry.Monitoring = strings.Replace(entry.Monitoring, "[::]", i.host.Address, 1)
+				}
 				i.URL, i.Monitoring = "https://"+entry.Webhook+"/inject", "http://"+entry.Monitoring
 			}
 		}
