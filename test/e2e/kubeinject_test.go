@@ -128,6 +128,7 @@ func TestKubeInjectFromCluster(t *testing.T) {
 // TestKubeInjectUnreachable has an API server that takes connections and says
 // nothing, and one that is not there.
 func TestKubeInjectUnreachable(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

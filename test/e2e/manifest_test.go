@@ -22,6 +22,7 @@ import (
 // the caBundle of its webhook configuration right, also after somebody applied
 // that again; the configuration changes while pods are made.
 func TestManifest(t *testing.T) {
+	t.Parallel() // it waits most of the time; no other walk at that time has its revision
 	const system, name = "ingraft-system", "ingraft-injector-green"
 	mesh := namespace(t, "mesh", nil)
 	meshIn(t, mesh, "green")

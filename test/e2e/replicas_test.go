@@ -127,6 +127,7 @@ func awaitEndpoints(t *testing.T, system, name string, want ...*replica) {
 // get all of theirs, and after a while, or at once where a replica could say
 // that it ends, no pod is refused.
 func TestReplicas(t *testing.T) {
+	t.Parallel() // it waits most of the time; no other walk at that time has its revision
 	// Found out first: nothing else is needed to say why there is no walk.
 	switch h, err := controlplane.NewHost(t.Context()); {
 	case errors.Is(err, controlplane.ErrNoHosts):
