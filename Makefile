@@ -6,6 +6,9 @@ TOOL  = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 CASES ?= 20000
 SEED  ?= 1
 
+# The packages with tests of many cases.
+WHOLE = ./internal/cli ./internal/inject ./internal/kube ./internal/tmpl
+
 # What make image makes images for.
 PLATFORMS ?= linux/amd64,linux/arm64
 
@@ -19,10 +22,14 @@ build:
 image:
 	cd tools/image && $(GO) run . -module ../.. -o ../../bin/ingraft-image.tar -platforms $(PLATFORMS)
 
-# Unit tests, scripts of the commands and the seeds of the fuzz targets; the
-# image is made, opened, and what is in it run.
+# Unit tests, scripts of the commands and the seeds of the fuzz targets, under
+# the race detector. What compares hundreds of cases in one goroutine takes a
+# portion of them there (internal/testkit/portion), and all of them without the
+# detector. What waits for servers runs once. The image is made, opened, and
+# what is in it run.
 test:
 	$(GO) test -race ./...
+	$(GO) test -skip '^TestServe' $(WHOLE)
 	cd tools/image && $(GO) test ./...
 
 # ingraft beside the mesh's own module: the same inputs through both. Cold,

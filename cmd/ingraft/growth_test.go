@@ -20,10 +20,10 @@ func TestWorkGrowsWithTheInput(t *testing.T) {
 		t.Skip("builds the program with counters")
 	}
 	const (
-		n      = 150
+		n      = 60
 		growth = 4
 		most   = 6      // growth of a count: leaves room for sorting
-		few    = 50_000 // counts below say nothing yet
+		few    = 20_000 // counts below say nothing yet
 	)
 	program := filepath.Join(t.TempDir(), "ingraft")
 	build := exec.Command("go", "build", "-cover", "-covermode=count", "-coverpkg=github.com/ingraft/ingraft/cmd/...,github.com/ingraft/ingraft/internal/...", "-o", program, ".")

@@ -50,7 +50,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	temp := t.TempDir()
 	cmd := exec.Command(binary(t), "kube-inject", "-f", "-", "-o", filepath.Join(temp, "out.yaml"))
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "KUBECONFIG="+os.DevNull, "GOMEMLIMIT=off", "GOGC=100")
-	const size = 20 << 20
+	const size = 14 << 20
 	cmd.Stdin = struct{ io.Reader }{&stream{size}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -63,7 +63,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if kilobytes > 1<<30 {
 		kilobytes /= 1024
 	}
-	if kilobytes > 80<<10 { // the result has about 150 MiB
+	if kilobytes > 80<<10 { // the result has about 105 MiB
 		t.Errorf("%d MiB of memory for a stream of %d MiB", kilobytes>>10, size>>20)
 	}
 	left, err := os.ReadDir(temp)

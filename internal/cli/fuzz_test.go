@@ -15,6 +15,7 @@ import (
 	"github.com/ingraft/ingraft/internal/chart/builtin"
 	"github.com/ingraft/ingraft/internal/cli"
 	"github.com/ingraft/ingraft/internal/source"
+	"github.com/ingraft/ingraft/internal/testkit/portion"
 )
 
 // FuzzKubeInject: whatever the manifest, the command ends with a result or with
@@ -30,7 +31,9 @@ func FuzzKubeInject(f *testing.F) {
 			f.Fatal(err)
 		}
 		for _, file := range archive.Files {
-			f.Add(file.Data)
+			if portion.Takes(script+file.Name, 6) {
+				f.Add(file.Data)
+			}
 		}
 	}
 	flags := configFlags(f, f.TempDir())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ingraft/ingraft/internal/source"
+	"github.com/ingraft/ingraft/internal/testkit/portion"
 )
 
 // Edits of an injected file beside the parts that injection added survive
@@ -17,6 +18,9 @@ func TestEditsSurviveUninject(t *testing.T) {
 	un := &uninjector{}
 	edits, refused := 0, 0
 	for _, s := range samples(t) {
+		if !portion.Takes(s.name, 5) {
+			continue
+		}
 		if s.name == "override-native" || s.name == "override-init" || s.name == "the last container is moved" {
 			continue // the pod's own sidecar moves to another list, and comments around it with that
 		}
@@ -48,14 +52,14 @@ func TestEditsSurviveUninject(t *testing.T) {
 			}
 		}
 	}
-	if edits < 500 || refused*20 > edits {
+	if edits < portion.Of(500, 10) || refused*20 > edits {
 		t.Errorf("%d edits, of which %d were refused", edits, refused)
 	}
 }
 
 // A line of 6 MB is no trouble, and comes back.
 func TestLongLine(t *testing.T) {
-	long := strings.Repeat("x", 6<<20)
+	long := strings.Repeat("x", portion.Of(6<<20, 8))
 	data := []byte("apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  annotations: {note: " + long + "}   # long\nspec:\n  containers:\n  - name: app\n    image: i\n    args: ['" + long + "']\n")
 	checkRound(t, sample{name: "long", data: data, work: injectorOf(engineOf(t, nil, nil, nil), false)})
 }
@@ -63,8 +67,8 @@ func TestLongLine(t *testing.T) {
 // Keeping the text of a list costs in proportion to its length, there and
 // back.
 func TestListsCostInProportion(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
+	if testing.Short() || !portion.Whole {
+		t.Skip("takes seconds, and measures time")
 	}
 	work := injectorOf(engineOf(t, nil, nil, nil), false)
 	un := &uninjector{}

@@ -17,6 +17,7 @@ import (
 	"github.com/ingraft/ingraft/internal/kube"
 	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
+	"github.com/ingraft/ingraft/internal/testkit/portion"
 )
 
 // podWriter makes up pods that a template looks at from all sides. Its own
@@ -212,9 +213,10 @@ func TestPlansOfShippedTemplates(t *testing.T) {
 				t.Fatal(d)
 			}
 			data := testData(t, nil, Needs{})
-			served, planned := checkPlans(t, tm, data, madeUp(data, 1, 300))
-			t.Logf("%d of 300 pods served, %d by plans made before", served, planned)
-			if planned < 150 {
+			n := portion.Of(300, 2)
+			served, planned := checkPlans(t, tm, data, madeUp(data, 1, n))
+			t.Logf("%d of %d pods served, %d by plans made before", served, n, planned)
+			if planned < n/2 {
 				t.Errorf("only %d pods were served by plans", planned)
 			}
 		})
@@ -255,6 +257,9 @@ func TestPlansOfOlderTemplates(t *testing.T) {
 			doc.Templates = map[string]string{"sidecar": doc.Template}
 		}
 		for name, text := range doc.Templates {
+			if !portion.Takes(tag+name, 6) {
+				continue
+			}
 			t.Run(tag+"/"+name, func(t *testing.T) {
 				tm, d := DialectOf(release.V(major, minor)).Parse(name, source.NewText(tag, []byte(text)))
 				if d != nil {

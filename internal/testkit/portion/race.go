@@ -1,0 +1,5 @@
+//go:build race
+
+package portion
+
+const race = true
