@@ -33,6 +33,8 @@ type watched struct {
 	nodes     atomic.Pointer[cluster.Nodes]
 	// spaces are the Namespaces; nil where nobody has to know them.
 	spaces *spaces
+	// proxies are the ProxyConfig objects; nil where the release has none.
+	proxies *proxies
 }
 
 // connect finds the cluster that the flags, or the pod, name; nil where there is
@@ -111,7 +113,7 @@ const nodesEvery = 30 * time.Second
 
 // learn begins to watch what a configuration makes necessary to know: nodes,
 // where their versions decide about native sidecars; namespaces, where OpenShift
-// gives them users.
+// gives them users; ProxyConfig objects, where the release knows these.
 func (w *watched) learn(ctx context.Context, set *config.Set) error {
 	if _, decided := w.nativeWithoutNodes(); !decided && w.nodes.Load() == nil && !set.Detected.Release.Before(release.V(1, 27)) {
 		nodes, err := w.client.Nodes(ctx)
@@ -125,6 +127,9 @@ func (w *watched) learn(ctx context.Context, set *config.Set) error {
 			go w.readNodesFromTimeToTime()
 		}
 		w.nodes.Store(nodes)
+	}
+	if w.proxies == nil && !set.Detected.Release.Before(release.V(1, 13)) {
+		w.proxies = w.followProxyConfigs()
 	}
 	openshift := w.getenv("PLATFORM") == "openshift" || set.Values.Root.Get("global", "platform").Str() == "openshift"
 	if openshift && w.spaces == nil {

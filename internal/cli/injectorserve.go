@@ -374,6 +374,9 @@ func (s *serve) load(ctx context.Context) (*webhook.Installation, error) {
 		if w.nodes.Load() != nil {
 			i.Native = func(pod *source.Node) bool { return w.nodes.Load().Native(pod.Get("spec", "nodeName").Str()) }
 		}
+		if w.proxies != nil {
+			i.ProxyConfigs = w.proxies.current.Load
+		}
 		if w.spaces != nil {
 			i.Namespace = w.spaces.get
 		}

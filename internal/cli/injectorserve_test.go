@@ -374,6 +374,44 @@ func TestServeKnowsNamespacesOfOpenShift(t *testing.T) {
 	}
 }
 
+// ProxyConfig objects of the cluster count as for the control plane's webhook:
+// those that are there at the start, and later ones; a replica that is asked
+// for again gets what counts then.
+func TestServeAppliesProxyConfigs(t *testing.T) {
+	api := controlPlane(t)
+	api.Put(configMapPath, testkit.Object{"kind": "ConfigMap", "data": testkit.Object{"values": "{}", "config": `policy: enabled
+templates:
+  sidecar: |
+    spec:
+      containers:
+      - name: istio-proxy
+        image: proxy
+        args: ["concurrency={{ .ProxyConfig.Concurrency.GetValue }}"]
+`}})
+	const object = "/apis/networking.istio.io/v1beta1/namespaces/shop/proxyconfigs/all"
+	threads := func(n int) testkit.Object {
+		return testkit.Object{"apiVersion": "networking.istio.io/v1beta1", "kind": "ProxyConfig", "metadata": testkit.Object{"name": "all", "namespace": "shop"}, "spec": testkit.Object{"concurrency": n}}
+	}
+	api.Put(object, threads(3))
+	s := serveInjector(t, t.TempDir(), "--kubeconfig", api.Kubeconfig(t), "--ca-file", "ca.crt")
+	client := s.client("ca.crt")
+	if p := s.patch(client); !strings.Contains(p, `"concurrency=3"`) {
+		t.Fatalf("patch %s", p)
+	}
+	await := func(want string) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !strings.Contains(s.patch(client), want); {
+			if time.Now().After(end) {
+				t.Fatalf("%s is not seen in %s", want, s.patch(client))
+			}
+		}
+	}
+	api.Put(object, threads(5))
+	await(`"concurrency=5"`)
+	api.Delete(object)
+	await(`"concurrency=0"`)
+}
+
 // Two replicas share a certificate in a Secret, and the webhook configuration
 // trusts it, also after somebody has applied it again. When the one that keeps
 // it ends, the other one does.

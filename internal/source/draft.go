@@ -66,7 +66,7 @@ func (r *rewriter) isSimple(s slot, n *Node) bool {
 	o := s.node
 	return o.Len() == 0 && n.Len() == 0 && o.kind != Map && o.kind != List && n.kind != Map && n.kind != List &&
 		o.flags&^float == 0 && (o.style == plain || o.style == single || o.style == double) && singleLine(o) &&
-		!(n.kind == String && isLiteral(n.str, o.style)) &&
+		!(n.kind == String && isLiteral(n.str, o.style)) && !tabsBehind(r.src, int(o.end)) &&
 		(s.inFlow || s.lead >= 0 && int(o.start) == s.lead+1 && r.src[s.lead] == ' ')
 }
 
@@ -83,8 +83,9 @@ func endsOpen(n *Node) bool {
 	return n.Kind() == String && (n.style == literal || n.style == folded || strings.IndexByte(n.str, '\n') >= 0)
 }
 
-// tabsBehind reports whether a blank line behind an offset has a tab: behind a
-// plain scalar that is indented more, it would not be allowed.
+// tabsBehind reports whether there is a tab in the blanks and blank lines behind
+// an offset: a plain scalar takes it for its own, unless it is indented more,
+// and nothing else does.
 func tabsBehind(src []byte, at int) bool {
 	for ; at < len(src); at++ {
 		switch src[at] {
