@@ -20,7 +20,11 @@ func TestTinyRun(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	t.Chdir("..") // as make bench runs it
-	o := options{ingraft: binary, rounds: 1, workloads: 2, batch: 2, profile: true}
+	admission := filepath.Join(dir, "admission.md")
+	if err := os.WriteFile(admission, []byte("## What admission adds\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := options{ingraft: binary, rounds: 1, workloads: 2, batch: 2, profile: true, turn: 50 * time.Millisecond, admission: admission}
 	out := filepath.Join(dir, "performance.md")
 	if err := run(o, out); err != nil {
 		t.Fatal(err)
@@ -34,6 +38,9 @@ func TestTinyRun(t *testing.T) {
 		"| process: 2 Deployments and 2 Services |",
 		"| webhook handler: distinct pods | allocations |",
 		"| binary | size | - |",
+		"| distinct pods | requests/s |",
+		"| replicas of one application | p99.9 |",
+		"## What admission adds\n",
 		"| `ingraft version` |",
 		"| injecting, with parsing the template and rendering it |",
 		"| writing the YAML |",

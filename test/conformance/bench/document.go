@@ -40,6 +40,12 @@ machine and on what else it does; ratios hardly do. No test depends on a time.
 	if err := s.writeSizes(&b, results); err != nil {
 		return nil, err
 	}
+	if err := s.writeLoad(&b, folder); err != nil {
+		return nil, err
+	}
+	if err := s.writeAdmission(&b); err != nil {
+		return nil, err
+	}
 	b.WriteString("\n## What the rows are\n\n")
 	for _, r := range results {
 		fmt.Fprintf(&b, "**%s.** %s\n\n", strings.ToUpper(r.name[:1])+r.name[1:], r.says)

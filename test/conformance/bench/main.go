@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/ingraft/ingraft/internal/chart/builtin"
 )
@@ -16,6 +17,8 @@ type options struct {
 	rounds, workloads int
 	batch             int // pods admitted between two looks at the clock
 	profile           bool
+	turn              time.Duration // of a driver
+	admission         string        // file with a part of the document
 }
 
 func main() {
@@ -27,6 +30,8 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 40, "how often to measure; long rows an eighth of it")
 	flag.IntVar(&o.workloads, "workloads", 1000, "Deployments of the stream")
 	flag.BoolVar(&o.profile, "profile", true, "also tell where the time goes")
+	flag.DurationVar(&o.turn, "turn", 2500*time.Millisecond, "how long to drive a webhook at a time")
+	flag.StringVar(&o.admission, "admission", "", "file with what test/e2e measured, which is told, too")
 	flag.Parse()
 	if err := run(o, out); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

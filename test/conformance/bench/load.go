@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ingraft/ingraft/internal/certs"
+	"github.com/ingraft/ingraft/internal/metrics"
+	"github.com/ingraft/ingraft/internal/webhook"
+)
+
+// connections are how many requests are under way at a time.
+const connections = 8
+
+// loadRounds is how often each side is driven, in turns.
+const loadRounds = 3
+
+// driver is the built program drive, and what it is told about both sides.
+type driver struct {
+	program, ca string
+	// duration is how long one turn takes.
+	duration time.Duration
+	asked    int
+}
+
+// endpoint is a webhook that is served on the loopback, over TLS.
+type endpoint struct {
+	url   string
+	end   context.CancelFunc
+	ended chan error
+}
+
+// serveTLS serves a handler as `ingraft injector serve` serves its own.
+func serveTLS(handler http.Handler, certificate *tls.Certificate) (*endpoint, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listening: %w", err)
+	}
+	server := &webhook.Server{
+		Hook: handler, Webhook: l, Certificate: func() (*tls.Certificate, error) { return certificate, nil },
+		Ready: func() error { return nil }, Metrics: &metrics.Registry{}, Grace: time.Second,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	e := &endpoint{url: "https://" + l.Addr().String() + "/inject", end: cancel, ended: make(chan error, 1)}
+	go func() { e.ended <- server.Run(ctx) }()
+	return e, nil
+}
+
+func (e *endpoint) stop() error {
+	e.end()
+	return <-e.ended
+}
+
+// pressure is what a driver saw of one side.
+type pressure struct {
+	took []time.Duration // sorted
+	wall time.Duration
+}
+
+func (p *pressure) add(q *pressure) {
+	p.took = append(p.took, q.took...)
+	slices.Sort(p.took)
+	p.wall += q.wall
+}
+
+func (p *pressure) rate() float64 { return float64(len(p.took)) / p.wall.Seconds() }
+
+// quantile returns the time that all but a part of the answers took at most.
+func (p *pressure) quantile(q float64) time.Duration {
+	return p.took[min(int(q*float64(len(p.took))), len(p.took)-1)]
+}
+
+// run asks a webhook for one turn, in a process of its own.
+func (d *driver) run(url, reviews string) (*pressure, error) {
+	cmd := exec.Command(d.program, "-url", url, "-ca", d.ca, "-reviews", reviews, "-first", strconv.Itoa(d.asked),
+		"-connections", strconv.Itoa(connections), "-duration", d.duration.String())
+	cmd.Stderr = os.Stderr
+	text, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("driving a webhook: %w", err)
+	}
+	var r struct {
+		Took []time.Duration
+		Wall time.Duration
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("reading what the driver saw: %w", err)
+	}
+	d.asked += len(r.Took)
+	slices.Sort(r.Took)
+	return &pressure{r.Took, r.Wall}, nil
+}
+
+// templates writes reviews in which the number of the request is to be filled
+// in: of applications, each of which comes once, or of one's replicas.
+func templates(folder string, replicas bool) (file string, err error) {
+	var lines [][]byte
+	for application := range 600 {
+		text, err := review(application, 0)
+		if err != nil {
+			return "", err
+		}
+		fill := func(old, in string) { text = bytes.ReplaceAll(text, []byte(old), []byte(in)) }
+		id := fmt.Sprintf("-%012x", application)
+		fill("-11e8-0000"+id, "-11e8-0000-0000000@@@@@")
+		fill(fmt.Sprintf("kube-api-access-%05x", application*131), "kube-api-access-@@@@@")
+		if replicas {
+			return save(folder, "replicas.json", text)
+		}
+		fill("-8000"+id, "-8000-0000000@@@@@") // of the owner
+		fill(fmt.Sprintf("app-%05d", application), "app-@@@@@")
+		lines = append(lines, text)
+	}
+	return save(folder, "distinct.json", bytes.Join(lines, []byte("\n")))
+}
+
+// writeLoad drives both sides in turns, and tells how they stood it.
+func (s *suite) writeLoad(b *bytes.Buffer, folder string) error {
+	program, err := buildTool(folder, "drive")
+	if err != nil {
+		return err
+	}
+	state, err := certs.DefaultPolicy.Next(nil, []string{"127.0.0.1"}, time.Now())
+	if err != nil {
+		return fmt.Errorf("making a certificate: %w", err)
+	}
+	d := &driver{program: program, duration: s.turn}
+	if d.ca, err = save(folder, "ca.crt", state.Bundle()); err != nil {
+		return err
+	}
+	fmt.Fprintf(b, `
+## Under load
+
+A second process asks the webhook over TLS on the loopback, with %d connections of HTTP/1.1 that are kept, each with the
+next request as soon as it has the answer: so much as the machine can do. Both handlers are served by the same server, in
+turns, %d of %s each. Server and driver share the cores.
+
+| pods | | upstream | ingraft | ratio |
+| --- | --- | --- | --- | --- |
+`, connections, loadRounds, s.turn)
+	for _, kind := range []struct {
+		name     string
+		replicas bool
+	}{{"distinct pods", false}, {"replicas of one application", true}} {
+		fmt.Fprintln(os.Stderr, "driving", kind.name)
+		reviews, err := templates(folder, kind.replicas)
+		if err != nil {
+			return err
+		}
+		our, their, err := d.compare(s.ours.handler, s.peer.handler, state.Serving(), reviews)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "| %s | requests/s | %.0f | %.0f | %s |\n", kind.name, their.rate(), our.rate(), factor(our.rate()/their.rate()))
+		for _, q := range []struct {
+			name string
+			part float64
+		}{{"p50", 0.5}, {"p99", 0.99}, {"p99.9", 0.999}} {
+			t, o := their.quantile(q.part), our.quantile(q.part)
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", kind.name, q.name, duration(t), duration(o), factor(float64(t)/float64(o)))
+		}
+	}
+	return nil
+}
+
+// compare drives both handlers in turns. The first turn of each only warms up.
+func (d *driver) compare(ours, theirs http.Handler, certificate *tls.Certificate, reviews string) (our, their *pressure, err error) {
+	our, their = &pressure{}, &pressure{}
+	for i := range loadRounds + 1 {
+		for _, side := range []struct {
+			handler http.Handler
+			into    *pressure
+		}{{ours, our}, {theirs, their}} {
+			e, err := serveTLS(side.handler, certificate)
+			if err != nil {
+				return nil, nil, err
+			}
+			turn := *d
+			if i == 0 {
+				turn.duration = d.duration / 5
+			}
+			p, err := turn.run(e.url, reviews)
+			d.asked = turn.asked
+			if e := e.stop(); err == nil {
+				err = e
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			if i > 0 {
+				side.into.add(p)
+			}
+		}
+	}
+	return our, their, nil
+}
+
+// writeAdmission tells what test/e2e measured on a real API server, where that
+// is given.
+func (s *suite) writeAdmission(b *bytes.Buffer) error {
+	if s.admission == "" {
+		return nil
+	}
+	text, err := os.ReadFile(s.admission)
+	if err != nil {
+		return fmt.Errorf("reading what admission adds: %w", err)
+	}
+	b.WriteString("\n")
+	b.Write(text)
+	return nil
+}
