@@ -42,7 +42,7 @@ func (a *app) injectorCommand() *cobra.Command {
 		RunE: needsSubcommand,
 	}
 	c.AddCommand(a.configShowCommand(), a.configLintCommand(), a.configDiffCommand())
-	injector.AddCommand(c, a.injectorServeCommand(), a.injectorManifestCommand(), a.injectorCheckCommand(), a.injectorMissedCommand())
+	injector.AddCommand(c, a.injectorServeCommand(), a.injectorManifestCommand(), a.injectorCheckCommand(), a.injectorListCommand("injector"), a.injectorMissedCommand())
 	return injector
 }
 
