@@ -170,10 +170,7 @@ func (j *injector) request(w kube.Workload, object *source.Node) *inject.Request
 	if len(w.Path) == 0 {
 		owner, meta = j.engine.OwnerOf(inject.CommandLine, w.Template), nil
 	}
-	namespace := w.Template.Get("metadata", "namespace").Str()
-	if namespace == "" {
-		namespace = w.Ref.Namespace
-	}
+	namespace := w.Ref.Namespace // where the pods live, whatever a pod template says
 	if namespace == "" {
 		namespace = j.namespace
 	}

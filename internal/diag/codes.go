@@ -346,6 +346,10 @@ var codes = [...]Code{
 		"IGF0636", Warning, "proxy configuration that is not applied",
 		"From release 1.13 on, ProxyConfig objects are merged into the proxy configuration of the pods of their namespace, or of those that they select. This one is not, or a part of it: it cannot be read, selects nothing, or another one comes before it.",
 	},
+	{
+		"IGF0637", Warning, "probe that the template has too, of another kind",
+		"A template gives the pod's container a probe or a lifecycle hook that the pod has as well, and that asks in another way: by httpGet instead of tcpSocket, say. It can ask in one way only; the pod's is used.",
+	},
 }
 
 // Codes returns the table of ingraft's own codes, sorted by ID. It must not be

@@ -39,4 +39,5 @@ const (
 	CodeNativeLost    = "IGF0634" // a native sidecar that lost its restart policy
 	CodeWebhookToo    = "IGF0635" // a workload that the webhook injects into as well
 	CodeNotApplied    = "IGF0636" // a ProxyConfig that is not applied
+	CodeHandlerClash  = "IGF0637" // a probe that a template has too, of another kind
 )

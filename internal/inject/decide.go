@@ -136,8 +136,12 @@ func askWindows(_ *Engine, r *Request) answer {
 }
 
 // namespaceOf returns the namespace of the pod: its own, else the one that it
-// will be made in, else its workload's.
+// will be made in, else its workload's. On the command line it may be a pod
+// template, whose own namespace means nothing.
 func namespaceOf(r *Request) (string, source.Span) {
+	if r.Door == CommandLine && r.NamespaceName != "" {
+		return r.NamespaceName, source.Span{}
+	}
 	if n := r.Pod.Get("metadata", "namespace"); n.Scalar() != "" {
 		return n.Scalar(), n.Span()
 	}

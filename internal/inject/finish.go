@@ -41,9 +41,10 @@ type finishing struct {
 	proxy *meshv1alpha1.ProxyConfig
 	// env holds variables for the proxy, by name.
 	env map[string]string
-	// kept names volumes and pull secrets of the user's that the templates have too.
-	keptVolumes, keptPullSecrets []string
-	findings                     *diag.List
+	// kept names volumes and pull secrets of the user's that the templates have too,
+	// and containers as status.keptContainers says.
+	keptVolumes, keptPullSecrets, keptContainers []string
+	findings                                     *diag.List
 }
 
 // proxyEnv returns the variables that are set on every proxy: those of the
@@ -102,7 +103,7 @@ func setMetadata(f *finishing, pod *source.Node) *source.Node {
 		pod = withText(pod, network, "metadata", "labels", annot.TopologyNetwork)
 	}
 	s := statusOf(f.templates, f.request.Revision)
-	s.keptVolumes, s.keptPullSecrets = f.keptVolumes, f.keptPullSecrets
+	s.keptVolumes, s.keptPullSecrets, s.keptContainers = f.keptVolumes, f.keptPullSecrets, f.keptContainers
 	pairs := []string{annot.SidecarStatus, f.engine.gen.status(s)}
 	injected := f.engine.config.InjectedAnnotations
 	for _, name := range slices.Sorted(maps.Keys(injected)) {

@@ -33,7 +33,9 @@ type Request struct {
 	// template. Only templates of releases before 1.22 see more of it than the
 	// name.
 	OwnerMeta *source.Node
-	// NamespaceName is the namespace that the pod will live in; "" unknown.
+	// NamespaceName is the namespace that the pod will live in; "" unknown. On
+	// the command line it counts before the one in Pod, which for a pod template
+	// is not where its pods live.
 	NamespaceName string
 	// Namespace is the Namespace object, nil where it is not known. Only its
 	// labels and annotations are read.

@@ -129,6 +129,7 @@ func applyOverrides(f *finishing, pod *source.Node) (*source.Node, *diag.Diagnos
 			*part.used = append(*part.used, c)
 			// What the user left empty says nothing.
 			overlay := source.NewMap(source.F("spec", source.NewMap(source.F(part.list, source.NewList(kube.Sparse(c, kube.TypeContainer))))))
+			pod, overlay, _ = settleHandlers(pod, overlay, noHandler)
 			merged, err := kube.Merge(pod, overlay, kube.TypePod)
 			if err != nil {
 				return nil, &diag.Diagnostic{

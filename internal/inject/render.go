@@ -196,7 +196,7 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 	if bad != nil {
 		return nil, bad
 	}
-	seen := seenByTemplates(in.user, &in.was)
+	seen := in.seen()
 	overlays := make([]overlay, 0, len(list))
 	for _, l := range list {
 		root, bad := in.renderOne(l, seen)
@@ -396,6 +396,7 @@ func (in *injection) merge(overlays []overlay) (*source.Node, *diag.Diagnostic) 
 		}
 		overlays[i] = o
 		below, above, _ := settleVolumes(in.templates, o.root, never)
+		below, above, _ = settleHandlers(below, above, noHandler)
 		merged, err := kube.Merge(below, above, kube.TypePod)
 		if err != nil {
 			return nil, in.unmergeable(&o, err)
@@ -408,8 +409,12 @@ func (in *injection) merge(overlays []overlay) (*source.Node, *diag.Diagnostic) 
 	in.keptPullSecrets = shared(in.user, in.templates, listPullSecrets, in.was.pullSecrets, in.was.keptPullSecrets)
 
 	pod := in.user
+	native := find(specList(in.templates, listInitContainers), proxyContainer) >= 0
+	if i := find(specList(in.user, listContainers), proxyContainer); native && i >= 0 && specList(in.user, listContainers)[i].Get("restartPolicy") != nil {
+		in.keptContainers = []string{proxyContainer}
+	}
 	for _, o := range overlays {
-		if find(specList(in.templates, listInitContainers), proxyContainer) >= 0 {
+		if native {
 			pod = oneProxy(pod, listInitContainers)
 		} else if find(specList(in.templates, listContainers), proxyContainer) >= 0 {
 			pod = oneProxy(pod, listContainers)
@@ -418,6 +423,10 @@ func (in *injection) merge(overlays []overlay) (*source.Node, *diag.Diagnostic) 
 		for _, c := range clashes {
 			*in.findings = append(*in.findings, c.finding(o.name))
 			in.keptVolumes = append(in.keptVolumes, nameOf(c.users))
+		}
+		below, above, twice := settleHandlers(below, above, in.isUsersHandler)
+		for _, t := range twice {
+			*in.findings = append(*in.findings, t.finding(o.name))
 		}
 		merged, err := kube.Merge(below, above, kube.TypePod)
 		if err != nil {
@@ -462,7 +471,7 @@ func (in *injection) isUsersVolume(name string) bool {
 // template is rendered once more to find the place: overlays need not know it.
 func (in *injection) unmergeable(o *overlay, err error) *diag.Diagnostic {
 	t, data, at := o.of.t, in.data(), -1
-	if bad := data.SetPod(seenByTemplates(in.user, &in.was), t.Needs()); bad != nil {
+	if bad := data.SetPod(in.seen(), t.Needs()); bad != nil {
 		return bad
 	}
 	if data.ObjectMeta.Namespace == "" {

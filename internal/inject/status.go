@@ -17,6 +17,10 @@ type status struct {
 	// user's. The mesh's injector neither writes nor minds this key (kept),
 	// which is only there where such names are.
 	keptVolumes, keptPullSecrets []string
+	// keptContainers is for an istio-proxy of the user's with a restart policy of
+	// its own that was among the containers and is now a native sidecar: the one
+	// of an init container would not go back with it (see classicProxy).
+	keptContainers []string
 }
 
 // statusOf lists what a pod made of nothing but templates holds.
@@ -66,6 +70,7 @@ func parseStatus(text string) (status, error) {
 		{root.Get("imagePullSecrets"), &s.pullSecrets},
 		{root.Get("kept", "volumes"), &s.keptVolumes},
 		{root.Get("kept", "imagePullSecrets"), &s.keptPullSecrets},
+		{root.Get("kept", "containers"), &s.keptContainers},
 	} {
 		if !part.node.IsNull() && part.node.Kind() != source.List {
 			return status{}, errStatus
@@ -85,9 +90,12 @@ func parseStatus(text string) (status, error) {
 func (s status) String() string {
 	b := s.appendLists(append(make([]byte, 0, 256), '{'))
 	b = appendQuoted(append(b, `,"revision":`...), s.revision)
-	if len(s.keptVolumes)+len(s.keptPullSecrets) > 0 {
+	if len(s.keptVolumes)+len(s.keptPullSecrets)+len(s.keptContainers) > 0 {
 		b = appendNames(append(b, `,"kept":{"volumes":`...), s.keptVolumes)
 		b = appendNames(append(b, `,"imagePullSecrets":`...), s.keptPullSecrets)
+		if len(s.keptContainers) > 0 {
+			b = appendNames(append(b, `,"containers":`...), s.keptContainers)
+		}
 		b = append(b, '}')
 	}
 	return string(append(b, '}'))

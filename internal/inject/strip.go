@@ -124,7 +124,11 @@ func restoreContainers(pod *source.Node, was *earlier) *source.Node {
 		}
 		if i := find(was.saved.initContainers, proxyContainer); i >= 0 && part.list == listContainers &&
 			contains(was.initContainers, proxyContainer) && find(kept, proxyContainer) < 0 {
-			kept = append(kept, classicProxy(restoredOverride(was.saved.initContainers[i])))
+			c := restoredOverride(was.saved.initContainers[i])
+			if !contains(was.keptContainers, proxyContainer) {
+				c = classicProxy(c)
+			}
+			kept = append(kept, c)
 		}
 		pod = withSpecList(pod, part.list, kept)
 	}
@@ -147,6 +151,16 @@ func restoredOverride(c *source.Node) *source.Node {
 		return c
 	}
 	return c.With("image", source.NewString(autoImage))
+}
+
+// seen is the pod as templates see it. A pod of a template lives where its
+// workload does, whatever namespace the template has: nothing reads that.
+func (in *injection) seen() *source.Node {
+	pod, r := seenByTemplates(in.user, &in.was), in.request
+	if own := pod.Get("metadata", "namespace").Scalar(); r.Door == CommandLine && r.NamespaceName != "" && own != "" && own != r.NamespaceName {
+		pod = pod.WithAt(source.NewString(r.NamespaceName), "metadata", "namespace")
+	}
+	return pod
 }
 
 // seenByTemplates returns the pod as templates see it: without any container

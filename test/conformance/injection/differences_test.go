@@ -354,8 +354,9 @@ func (s situation) byWebhook(o object) (outcome, bool) {
 		if meta == nil {
 			meta = object{}
 		}
-		generateName, owners := meta["generateName"], meta["ownerReferences"]
+		generateName, owners, namespace := meta["generateName"], meta["ownerReferences"], meta["namespace"]
 		if w.kind != "Pod" {
+			delete(meta, "namespace") // pods are made where their workload is
 			meta["generateName"] = "g-"
 			meta["ownerReferences"] = []any{object{"apiVersion": w.apiVersion, "kind": w.kind, "name": w.name, "uid": "u", "controller": true}}
 		}
@@ -370,7 +371,7 @@ func (s situation) byWebhook(o object) (outcome, bool) {
 		}
 		meta, _ = after["metadata"].(object)
 		if w.kind != "Pod" {
-			meta["generateName"], meta["ownerReferences"] = generateName, owners
+			meta["generateName"], meta["ownerReferences"], meta["namespace"] = generateName, owners, namespace
 		}
 		w.template["metadata"], w.template["spec"] = meta, after["spec"]
 	}

@@ -17,6 +17,7 @@ var documented = map[string]string{
 	"the user's own istio-proxy survives":             "### The user's own istio-proxy survives",
 	"names that the status must not claim":            "### Names that the status must not claim",
 	"two sources in a volume":                         "### Two sources in one volume",
+	"two handlers in a probe":                         "### Two handlers in one probe",
 	"two istio-proxy containers":                      "### Two istio-proxy containers",
 	"the text of an annotation changes the structure": "## What the text of an annotation can do",
 	"Windows":                                    "### Windows pods",

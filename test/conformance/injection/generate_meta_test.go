@@ -175,6 +175,9 @@ var customTemplates = []any{
 	"spec:\n  unknownField: 1\n  containers:\n  - name: app\n    unknown: {a: b}\n",
 	"apiVersion: v1\nkind: Pod\nmetadata:\n  name: renamed\n  finalizers: [a/b]\nspec:\n  serviceAccountName: other\n  containers: []\n",
 	"spec:\n  containers:\n  - name: istio-proxy\n    args:\n    $patch: replace\n",
+	"metadata:\n  annotations:\n    seen: {{ structToJSON .Spec.Containers | quote }}\n    inits: {{ structToJSON .Spec.InitContainers | quote }}\n",
+	"spec:\n  containers:\n  {{- range .Spec.Containers }}\n  {{- if ne .Name \"istio-proxy\" }}\n  - name: {{ .Name }}\n    readinessProbe:\n      tcpSocket: {port: 7777}\n    livenessProbe:\n      httpGet: {path: /mine, port: 7778}\n    startupProbe:\n      exec: {command: [true]}\n    lifecycle:\n      preStop:\n        exec: {command: [sleep, \"1\"]}\n      postStart:\n        httpGet: {port: 7779}\n  {{- end }}\n  {{- end }}\n",
+	"spec:\n  containers:\n  - name: app\n    readinessProbe:\n      grpc: {port: 7777}\n    livenessProbe:\n      tcpSocket: null\n      httpGet: {port: 7778}\n",
 	"metadata:\n  annotations:\n    all: {{ range $k, $v := .ObjectMeta.Annotations }}{{ $k | quote | trimAll \"\\\"\" }};{{ end }}\n    uid: \"{{ .ProxyUID }}/{{ .ProxyGID }}\"\n    native: \"{{ .NativeSidecars }}\"\n    img: {{ .ProxyImage }} {{ .ProxyInitImage }}\n    in: {{ .InboundTrafficPolicyMode }}{{ .CompliancePolicy }}\n",
 }
 

@@ -177,8 +177,6 @@ func (g gen) single() object {
 		for _, key := range []string{"name", "generateName", "namespace", "ownerReferences"} {
 			delete(m, key)
 		}
-	} else if m["namespace"] != nil {
-		meta["namespace"] = m["namespace"] // pods are always made where their workload is
 	}
 	switch kind[1] {
 	case "CronJob":
@@ -405,7 +403,6 @@ func (g gen) spec() object {
 	if g.chance(0.22) {
 		at := g.IntN(len(containers) + 1)
 		proxy := g.proxyOverride()
-		delete(proxy, "restartPolicy") // is for init containers
 		containers = append(containers[:at], append([]any{proxy}, containers[at:]...)...)
 	}
 	if containers != nil {

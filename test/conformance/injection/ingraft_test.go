@@ -83,12 +83,8 @@ func (i *ingraft) kubeInject(object []byte) outcome {
 			if len(w.Path) == 0 {
 				owner = kube.OwnerOf(w.Template)
 			}
-			namespace := w.Template.Get("metadata", "namespace").Str()
-			if namespace == "" {
-				namespace = w.Ref.Namespace
-			}
 			res := i.engine.Run(&inject.Request{
-				Door: inject.CommandLine, Pod: w.Template, Owner: owner, NamespaceName: namespace,
+				Door: inject.CommandLine, Pod: w.Template, Owner: owner, NamespaceName: w.Ref.Namespace,
 				NativeSidecars: i.world.Native, Revision: i.setting.revision, Getenv: i.world.getenv,
 			})
 			if res.Diagnostics.HasErrors() {

@@ -37,6 +37,7 @@ var mends = []struct {
 	do    func(*mending)
 }{
 	{[]string{nameProxies}, mendProxies},
+	{[]string{nameHandlers}, mendHandlers},
 	{[]string{nameNoStatusPort}, mendStatusPort},
 	{[]string{nameBypassed, nameUnknownPort, nameAgentPort, nameNoStatusPort}, mendProbes},
 	{[]string{nameAgain}, mendProbers},
@@ -55,6 +56,7 @@ const (
 	nameAgain        = "injecting again"
 	nameSaved        = "the user's own istio-proxy survives"
 	nameVolume       = "two sources in a volume"
+	nameHandlers     = "two handlers in a probe"
 	nameStatus       = "names that the status must not claim"
 )
 
@@ -608,7 +610,7 @@ func (m *mending) earlier() added {
 // mendStatus takes from what the status annotation claims what the user had:
 // see "Names that the status must not claim" in docs/differences.md.
 func mendStatus(m *mending) {
-	var secrets []string
+	var secrets, moved []string
 	was := m.earlier()
 	m.editStatus(func(status map[string]any) {
 		claimed, _ := status["imagePullSecrets"].([]any)
@@ -617,11 +619,14 @@ func mendStatus(m *mending) {
 				secrets = append(secrets, s.Name)
 			}
 		}
-		if len(m.keptVolumes)+len(secrets) > 0 {
-			status["kept"] = map[string]any{"volumes": m.keptVolumes, "imagePullSecrets": secrets}
+		if i := slices.IndexFunc(m.before.Spec.Containers, isProxy); i >= 0 && m.before.Spec.Containers[i].RestartPolicy != nil && m.templatesAreNative() {
+			moved = []string{"istio-proxy"}
+		}
+		if len(m.keptVolumes)+len(secrets)+len(moved) > 0 {
+			status["kept"] = map[string]any{"volumes": m.keptVolumes, "imagePullSecrets": secrets, "containers": moved}
 		}
 	})
-	if len(secrets) > 0 {
+	if len(secrets)+len(moved) > 0 {
 		m.note(nameStatus)
 	}
 }
