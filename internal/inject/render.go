@@ -389,7 +389,7 @@ func renderedLine(out []byte, at int) []byte {
 // merge applies overlays to the user's pod, and to an empty one.
 func (in *injection) merge(overlays []overlay) (*source.Node, *diag.Diagnostic) {
 	in.templates = source.NewMap()
-	sidecars := sidecarList(overlays)
+	sidecars := in.sidecarList(overlays)
 	for i, o := range overlays {
 		if sidecars != "" {
 			o.root = oneProxy(o.root, sidecars)
@@ -438,9 +438,10 @@ func (in *injection) merge(overlays []overlay) (*source.Node, *diag.Diagnostic) 
 }
 
 // sidecarList returns the list that the sidecar is to be in, whichever template
-// adds to it: that of the first template that gives it an image, else of the
-// first that has one; "" where none has. There must not be one in each list.
-func sidecarList(overlays []overlay) string {
+// adds to it: that of the first template that gives it an image, else where the
+// pod has one, unless sidecars are native, else that of the first template that
+// has one; "" where none has. There must not be one in each list.
+func (in *injection) sidecarList(overlays []overlay) string {
 	first := ""
 	for _, o := range overlays {
 		for _, list := range [...]string{listInitContainers, listContainers} {
@@ -454,6 +455,9 @@ func sidecarList(overlays []overlay) string {
 				first = list
 			}
 		}
+	}
+	if own, at := findContainer(in.user, proxyContainer); own != nil && first != "" && !in.native {
+		return at.list
 	}
 	return first
 }

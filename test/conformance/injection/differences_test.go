@@ -361,7 +361,7 @@ func (s situation) byWebhook(o object) (outcome, bool) {
 			meta["ownerReferences"] = []any{object{"apiVersion": w.apiVersion, "kind": w.kind, "name": w.name, "uid": "u", "controller": true}}
 		}
 		pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": w.template["spec"]}
-		out := ask(s.bench.peer.willing, mustJSON(decodePod(mustJSON(pod))), w.namespace, "")
+		out := ask(s.bench.peer.willing, mustJSON(pod), w.namespace, "")
 		if out.refused {
 			return out, true
 		}

@@ -118,7 +118,31 @@ func mendProxies(m *mending) {
 		}
 		m.save(*c)
 	}
+	if save == nil && list == "initContainers" && goes.Image == "" {
+		m.claimForUsers()
+	}
 	m.saveOnce(list)
+}
+
+// claimForUsers tells of a sidecar that a template without an image has among
+// the init containers, and the user among the containers, where it stays: that
+// is the list in which it is claimed and saved.
+func (m *mending) claimForUsers() {
+	m.editStatus(func(status map[string]any) {
+		if names, _ := status["containers"].([]any); !slices.Contains(names, any("istio-proxy")) {
+			status["containers"] = append(names, "istio-proxy")
+		}
+	})
+	var kept inject.ParsedContainers
+	text, ok := m.pod.Annotations["proxy.istio.io/overrides"]
+	if !ok || json.Unmarshal([]byte(text), &kept) != nil || slices.ContainsFunc(kept.Containers, isProxy) {
+		return
+	}
+	if i := slices.IndexFunc(kept.InitContainers, isProxy); i >= 0 {
+		kept.Containers = append(kept.Containers, kept.InitContainers[i])
+		kept.InitContainers = slices.Delete(kept.InitContainers, i, i+1)
+		m.pod.Annotations["proxy.istio.io/overrides"] = string(mustJSON(kept))
+	}
 }
 
 // saveOnce keeps of a sidecar that was saved in both lists the one in the list

@@ -295,7 +295,8 @@ func ask(handler http.Handler, pod []byte, namespace, path string) outcome {
 			if err != nil {
 				return refuse(err)
 			}
-			if result, err = patch.Apply(pod); err != nil {
+			// It is one of the pod as the peer writes it, without what is empty.
+			if result, err = patch.Apply(mustJSON(decodePod(pod))); err != nil {
 				return refuse(fmt.Errorf("the patch does not apply: %w", err))
 			}
 		}
