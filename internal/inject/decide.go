@@ -139,11 +139,9 @@ func askWindows(_ *Engine, r *Request) answer {
 // will be made in, else its workload's. On the command line it may be a pod
 // template, whose own namespace means nothing.
 func namespaceOf(r *Request) (string, source.Span) {
-	if r.Door == CommandLine && r.NamespaceName != "" {
-		return r.NamespaceName, source.Span{}
-	}
-	if n := r.Pod.Get("metadata", "namespace"); n.Scalar() != "" {
-		return n.Scalar(), n.Span()
+	n := r.Pod.Get("metadata", "namespace")
+	if own := n.Scalar(); own != "" && (r.Door == Admission || r.NamespaceName == "" || r.NamespaceName == own) {
+		return own, n.Span()
 	}
 	if r.NamespaceName != "" {
 		return r.NamespaceName, source.Span{}
