@@ -95,6 +95,24 @@ spec: {containers: [{name: app, image: app}], volumes: [{name: istio-envoy, host
 		},
 	},
 	{
+		name: nameHandlers, edits: []edit{
+			{In: "config", Path: []string{"templates", "custom"}, Value: "spec:\n  containers:\n  - name: app\n    livenessProbe:\n      httpGet: {path: /theirs, port: 8080}\n"},
+			{In: "config", Path: []string{"defaultTemplates"}, Value: []any{"sidecar", "custom"}},
+		},
+		object: `
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec: {containers: [{name: app, image: app, livenessProbe: {tcpSocket: {port: 8080}}}]}
+`,
+		wrong: func(_ situation, before, after *corev1.Pod) string {
+			if was, p := before.Spec.Containers[0].LivenessProbe, after.Spec.Containers[0].LivenessProbe; was.HTTPGet == nil && p.HTTPGet != nil && p.TCPSocket != nil {
+				return "the API server refuses a probe with two handlers"
+			}
+			return ""
+		},
+	},
+	{
 		name: nameProxies,
 		object: `
 apiVersion: v1
