@@ -8,10 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingraft/ingraft/internal/chart/builtin"
+	"github.com/ingraft/ingraft/internal/cluster"
+	"github.com/ingraft/ingraft/internal/config"
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/inject"
 	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
+	"github.com/ingraft/ingraft/internal/tmpl"
 )
 
 // setup is what a run of kube-inject works with.
@@ -64,16 +67,16 @@ func (k *kubeInject) configure(ctx context.Context) (*setup, error) {
 	if k.format == "text" {
 		fmt.Fprintln(k.Stderr, p.String())
 	}
-	if p.template.kind == fromFile && p.values.kind == fromBuiltin && (set == nil || set.HasValues()) {
-		if set != nil && set.Detected.Release != release.Newest {
-			k.warn("the injection template is of release %s, but the values are the built-in ones of release %s; give those of your mesh with --valuesFile", set.Detected.Release, release.Newest)
-		} else {
-			k.warn("the injection template is your own, but the values are the built-in defaults; give those of your mesh with --valuesFile")
-		}
-	}
 	k.checkNativeVariable()
 	s := &setup{native: k.nativeRule(nodes)}
 	s.findings = append(s.findings, list...)
+	if p.template.kind == fromFile && p.values.kind == fromBuiltin && (set == nil || set.HasValues()) {
+		if foreign := k.foreignValues(set); foreign != nil {
+			s.findings = append(s.findings, foreign)
+			return s, nil
+		}
+		k.warn("the injection template is your own, but the values are the built-in defaults; give those of your mesh with --valuesFile")
+	}
 	if set == nil {
 		return s, nil
 	}
@@ -86,6 +89,34 @@ func (k *kubeInject) configure(ctx context.Context) (*setup, error) {
 		s.engine = engine
 	}
 	return s, nil
+}
+
+// foreignValues refuses to give a template of an older release the built-in
+// values, which are of the newest: what it makes of them would be a sidecar with
+// the image of one release and the arguments of another. It returns nil for a
+// template that asks for nothing of them.
+func (k *kubeInject) foreignValues(set *config.Set) *diag.Diagnostic {
+	if set == nil || set.Detected.Release == release.Newest {
+		return nil
+	}
+	for _, t := range set.Injection.Templates {
+		for _, u := range release.Uses(t.Text, "{{", "}}") {
+			if u.Kind != release.Field || u.Name != "Values" && u.Name != "ProxyImage" && u.Name != "ProxyInitImage" {
+				continue
+			}
+			name := cluster.InjectorConfigMap
+			if k.revision != "" {
+				name += "-" + k.revision
+			}
+			return &diag.Diagnostic{
+				Code: tmpl.CodeValues, Severity: diag.Error, Span: u.At,
+				Message: fmt.Sprintf("template %q is of release %s and asks for values, but there are none: the built-in ones are of release %s", t.Name, set.Detected.Release, release.Newest),
+				Fix: fmt.Sprintf("give those of the mesh with --valuesFile; its cluster has them: kubectl -n %s get configmap %s -o jsonpath='{.data.values}'; an empty file stands for none",
+					k.globals.istioNamespace, name),
+			}
+		}
+	}
+	return nil
 }
 
 // warn tells what is worth knowing about how the command was called.

@@ -143,11 +143,17 @@ func diagnosticsPage(c diag.Code, example *txtar.Archive) []byte {
 	}
 	fmt.Fprintf(&b, "\n```console\n$ %s\n%s```\n", strings.TrimSpace(getFile(example, "command")), getFile(example, "stderr"))
 	if exit := strings.TrimSpace(getFile(example, "exit")); exit == "0" {
-		b.WriteString("\nThe result is written to standard output, and the exit code is 0; with `--warnings error` the finding counts as an error.\n")
+		what := "The result is written to standard output, and the exit code is 0"
+		if strings.Contains(getFile(example, "command"), " lint ") {
+			what = "The exit code is 0"
+		}
+		b.WriteString("\n" + what + "; with `--warnings error` the finding counts as an error.\n")
 		if c.Severity == diag.Info {
 			b.Truncate(bytes.LastIndexByte(b.Bytes(), ';'))
 			b.WriteString(".\n")
 		}
+	} else if strings.Contains(getFile(example, "command"), " lint ") {
+		fmt.Fprintf(&b, "\nThe exit code is %s.\n", exit)
 	} else {
 		fmt.Fprintf(&b, "\nNothing is written, and the exit code is %s.\n", exit)
 	}

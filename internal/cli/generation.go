@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingraft/ingraft/internal/config"
 	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/inject"
 	"github.com/ingraft/ingraft/internal/release"
 )
 
@@ -35,6 +36,9 @@ func (k *kubeInject) load(p *pieces) (*config.Set, diag.List) {
 		Injection: p.template.text, Mesh: p.mesh.text, Values: p.values.text,
 		MeshIsDefault: own && p.mesh.kind == fromBuiltin, ValuesAreDefault: own && p.values.kind == fromBuiltin,
 	}.Load(asked)
+	if set != nil {
+		list = inject.WithoutReadValues(set, list)
+	}
 	if set != nil && len(set.Mesh.Text.Data) == 0 && len(p.mesh.text.Data) > 0 && p.mesh.kind == fromBuiltin {
 		p.mesh.from = "the defaults of release " + set.Detected.Release.String()
 	}

@@ -68,8 +68,21 @@ func (k *kubeInject) registerConfig(c *cobra.Command) {
 // loadConfig reads the configuration that the flags name. It has told what is
 // wrong with it where the Set is nil.
 func (k *kubeInject) loadConfig(ctx context.Context) (*config.Set, *pieces, error) {
-	if err := k.checkGeneration(); err != nil {
+	set, list, p, err := k.readConfig(ctx)
+	if err == nil {
+		err = k.tell(list, "text")
+	}
+	if err != nil {
 		return nil, nil, err
+	}
+	return set, p, nil
+}
+
+// readConfig is loadConfig that tells nothing; the Set is nil where there are
+// errors among the findings.
+func (k *kubeInject) readConfig(ctx context.Context) (*config.Set, diag.List, *pieces, error) {
+	if err := k.checkGeneration(); err != nil {
+		return nil, nil, nil, err
 	}
 	k.format = "text"
 	var p *pieces
@@ -80,13 +93,10 @@ func (k *kubeInject) loadConfig(ctx context.Context) (*config.Set, *pieces, erro
 		p, _, err = k.collect(ctx)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	set, list := k.load(p)
-	if err := k.tell(list, k.format); err != nil {
-		return nil, nil, err
-	}
-	return set, p, nil
+	return set, list, p, nil
 }
 
 // ownFiles reads a configuration of which nothing comes from anywhere else:
@@ -462,7 +472,12 @@ func (a *app) configLintCommand() *cobra.Command {
 		Short: "Say what is dead, misspelt or shadowed in a configuration",
 		Long: `lint names what is dead, misspelt or shadowed in an injection configuration, and
 what a later release does not know any more, with the lines of the
-file or ConfigMap. It exits 1 where there are errors.`,
+file or ConfigMap. It exits 1 where there are errors.
+
+It looks at every branch of the templates: functions, fields of their data,
+values, annotations and labels that they name, and the keys that they write; and
+at the keys, selectors and names of the configuration itself. Nothing is
+injected for it: a template that fails for some pods only may pass.`,
 		Example: `  # The configuration of the cluster
   ` + a.name + ` injector config lint
 
@@ -475,11 +490,21 @@ file or ConfigMap. It exits 1 where there are errors.`,
 			default:
 				return usagef("--diagnostics %q is not text, json or sarif", format)
 			}
-			set, _, err := k.loadConfig(c.Context())
+			if err := checkWarnings(k.warnings); err != nil {
+				return err
+			}
+			set, found, _, err := k.readConfig(c.Context())
 			if err != nil {
 				return err
 			}
-			found := inject.Lint(set)
+			if set != nil {
+				found = append(found, inject.Lint(set)...)
+			}
+			report := &injectReport{app: a, warnings: k.warnings}
+			report.add(found)
+			if found = report.findings; found == nil {
+				found = diag.List{} // not null in JSON
+			}
 			if err := a.tell(found, format); err != nil {
 				return err
 			}
@@ -491,5 +516,6 @@ file or ConfigMap. It exits 1 where there are errors.`,
 	}
 	k.registerConfig(c)
 	c.Flags().StringVar(&format, "diagnostics", format, "format of the findings, on standard error: text, json or sarif")
+	k.registerWarnings(c)
 	return c
 }

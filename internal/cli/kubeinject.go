@@ -137,7 +137,7 @@ of them is sound; with --keep-going the sound ones are.`,
 	k.registerNative(c)
 	f.StringArrayVar(&k.podPaths, "pod-path", nil, "where a kind keeps its pod template: Kind.group=dotted.path (repeatable)")
 	f.StringVar(&k.format, "diagnostics", "text", "format of what is found in the input, on standard error: text, json or sarif")
-	f.StringVar(&k.warnings, "warnings", "on", "what warnings do: off (they are not shown), on, or error (they count as errors)")
+	k.registerWarnings(c)
 	f.BoolVar(&k.keepGoing, "keep-going", false, "write the documents that are sound, and exit 1, where others have errors")
 	f.StringVar(&k.podSecurity, "pod-security", "", "Pod Security level to judge the pods by, as in restricted or baseline:v1.30; wins over the labels of Namespaces in the input")
 	f.StringVar(&k.operatorFile, "operatorFileName", "", "accepted for istioctl's sake only: give --meshConfigFile and --valuesFile instead")
@@ -238,10 +238,8 @@ func (k *kubeInject) check(c *cobra.Command) error {
 	if k.canonical && (k.writing.diff || k.writing.patch != "") {
 		return usagef("--canonical goes with neither --diff nor --patch")
 	}
-	switch k.warnings {
-	case "off", "on", "error":
-	default:
-		return usagef("--warnings %q is not off, on or error", k.warnings)
+	if err := checkWarnings(k.warnings); err != nil {
+		return err
 	}
 	if _, err := inject.ParsePodSecurity(k.podSecurity); err != nil {
 		return usagef("--pod-security: %v", err).hinted("Write privileged, baseline or restricted, and a version behind a colon if it is not the latest: restricted:v1.30.")

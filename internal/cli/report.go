@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/inject"
 	"github.com/ingraft/ingraft/internal/kube"
@@ -31,6 +33,18 @@ type injectReport struct {
 	// notes holds the lines about what was skipped; there may be many.
 	notes spool
 	skips int
+}
+
+func (k *kubeInject) registerWarnings(c *cobra.Command) {
+	c.Flags().StringVar(&k.warnings, "warnings", "on", "what warnings do: off (they are not shown), on, or error (they count as errors)")
+}
+
+func checkWarnings(value string) error {
+	switch value {
+	case "off", "on", "error":
+		return nil
+	}
+	return usagef("--warnings %q is not off, on or error", value)
 }
 
 func (r *injectReport) add(l diag.List) {

@@ -54,6 +54,24 @@ func IsValue(path ...string) bool {
 	return len(path) > 0
 }
 
+// ValuesAt returns the names of the settings below a path of the values of the
+// newest release; nil where it leads to none.
+func ValuesAt(path ...string) []string {
+	message := 0
+	for _, key := range path {
+		field := valuesFieldOf(valuesMessages[message], key)
+		if field == nil || field.form != formMessage || field.list || field.object {
+			return nil
+		}
+		message = field.ref
+	}
+	var names []string
+	for _, f := range valuesMessages[message] {
+		names = append(names, f.name)
+	}
+	return names
+}
+
 // values refuses what the control plane's type of the values cannot hold, and
 // warns of what it does not know. The value is a message of that number.
 func (d *decoder) values(n *source.Node, message int) {

@@ -148,11 +148,15 @@ var codes = [...]Code{
 	},
 	{
 		"IGF0206", Warning, "part of the injection configuration that will stop working",
-		"The release that the configuration is of reads it, and the next one does not any more.",
+		"The release that the configuration is of reads it, and a later one, which the finding names, does not any more. It is a warning where that is the next one.",
 	},
 	{
 		"IGF0207", Error, "name of a template that does not exist",
 		"The default templates or an alias name a template that the configuration does not have. Pods that get it are refused.",
+	},
+	{
+		"IGF0208", Warning, "field of a template that Kubernetes does not have",
+		"The text of a template has a key that no field of a pod has at that place. Releases since 1.9 drop it without a word; of what older ones append, ingraft refuses it.",
 	},
 	{
 		"IGF0301", Error, "configuration value of the wrong type",

@@ -138,13 +138,8 @@ func hasFieldBut(typ kube.Type, key string) bool {
 // fix says which field was meant: one of a name like it, or one of the same
 // name at a place above or below.
 func (c *userVolume) fix(key string, typ kube.Type) string {
-	if fix := nearestField(key, typ); fix != "" {
+	if fix := placeFor(key, typ); fix != "" {
 		return fix
-	}
-	for _, f := range typ.Fields() {
-		if f.Type.Field(key) != nil {
-			return key + " is a field of " + f.Name + ": write it there"
-		}
 	}
 	if kube.TypeVolume.Field(key) != nil && typ != kube.TypeVolume {
 		return key + " is a field of the volume: write it further out"

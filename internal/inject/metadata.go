@@ -39,8 +39,8 @@ func (b *bearer) judge() diag.List {
 			}
 			k, known := annot.Lookup(part.kind, f.Key)
 			if !known {
-				if d := b.unknown(part.kind, f); d != nil {
-					list = append(list, d)
+				if what, fix := b.unknown(part.kind, f.Key); what != "" {
+					list = append(list, warn(CodeUnknownName, f.KeySpan, what+": it has no effect", fix))
 				}
 				continue
 			}
@@ -71,32 +71,31 @@ func aboutMesh(name string) bool {
 		name == annot.PodSecurityEnforce || name == annot.PodSecurityEnforceVersion
 }
 
-// unknown returns what to say about a name that the table does not have, nil
-// where it is someone else's.
-func (b *bearer) unknown(kind annot.Kind, f source.Field) *diag.Diagnostic {
-	near, what := "", "the mesh has no "+kind.String()+" "+f.Key
+// unknown returns what to say about a name that the table does not have, and
+// how to mend it; "" where it is someone else's.
+func (b *bearer) unknown(kind annot.Kind, name string) (what, fix string) {
+	near := ""
+	what = "the mesh has no " + kind.String() + " " + name
 	switch other := 1 - kind; {
-	case annot.IsMesh(f.Key) || f.Key == annot.NamespaceInjection:
-		if k, ok := annot.Lookup(other, f.Key); ok && k.Set == annot.ByPeople {
-			return warn(CodeUnknownName, f.KeySpan, f.Key+" is read as "+article(other)+", not as "+article(kind)+": it has no effect",
-				"move it to "+metadataKinds[other].key)
-		} else if ok || strings.HasPrefix(f.Key, annot.OperatorPrefix) {
-			return nil
+	case annot.IsMesh(name) || name == annot.NamespaceInjection:
+		if k, ok := annot.Lookup(other, name); ok && k.Set == annot.ByPeople {
+			return name + " is read as " + article(other) + ", not as " + article(kind), "move it to " + metadataKinds[other].key
+		} else if ok || strings.HasPrefix(name, annot.OperatorPrefix) {
+			return "", ""
 		}
-		if near = annot.Nearest(kind, f.Key); near == "" && b.scope != annot.Pod {
-			return nil // what installs the mesh marks its objects with names of its own
+		if near = annot.Nearest(kind, name); near == "" && b.scope != annot.Pod {
+			return "", "" // what installs the mesh marks its objects with names of its own
 		}
 	default:
-		if near = annot.Misspelt(kind, f.Key); near == "" {
-			return nil
+		if near = annot.Misspelt(kind, name); near == "" {
+			return "", ""
 		}
-		what = kind.String() + " " + f.Key + " is none of the mesh's"
+		what = kind.String() + " " + name + " is none of the mesh's"
 	}
-	fix := ""
 	if near != "" {
 		fix = "did you mean " + near + "?"
 	}
-	return warn(CodeUnknownName, f.KeySpan, what+": it has no effect", fix)
+	return what, fix
 }
 
 func article(k annot.Kind) string {

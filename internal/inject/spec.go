@@ -98,8 +98,11 @@ func judgeSpec(root *source.Node) diag.List {
 // specKeys are the keys that a spec of any release had.
 var specKeys = []string{
 	listInitContainers, listContainers, listVolumes, listPullSecrets,
-	"dnsConfig", "rewriteAppHTTPProbe", "podRedirectAnnot", "holdApplicationUntilProxyStarts",
+	"dnsConfig", "rewriteAppHTTPProbe", redirectAnnotations, "holdApplicationUntilProxyStarts",
 }
+
+// redirectAnnotations is the key of annotations that tell what is redirected.
+const redirectAnnotations = "podRedirectAnnot"
 
 // unknownKeys finds what a spec does not have. The release drops it without a
 // word, and with it whatever the author meant to append.
@@ -136,7 +139,7 @@ func unknownFields(n *source.Node, typ kube.Type, path string) diag.List {
 			switch {
 			case info != nil:
 				findings = append(findings, unknownFields(f.Value, info.Type, path+"."+f.Key)...)
-			case f.Key != "fsGroup" && f.Key != "restartPolicy":
+			case !isPassedOver(f.Key):
 				findings = append(findings, &diag.Diagnostic{
 					Severity: diag.Error, Span: f.KeySpan, Message: path + "." + f.Key + " is no field of Kubernetes",
 				})
@@ -145,6 +148,8 @@ func unknownFields(n *source.Node, typ kube.Type, path string) diag.List {
 	}
 	return findings
 }
+
+func isPassedOver(key string) bool { return key == "fsGroup" || key == "restartPolicy" }
 
 // fieldOf finds a field of a type as encoding/json does.
 func fieldOf(typ kube.Type, key string) *kube.FieldInfo {

@@ -57,7 +57,8 @@ const (
 	fnGt
 	fnGe
 	fnAnnotation
-	fnOther // of text/template, left to it
+	fnOther   // of text/template, left to it
+	fnUnknown // in no dialect; only a survey meets one
 )
 
 func builtinOf(name string) builtin {
@@ -102,7 +103,14 @@ func (p *parser) function(name string) int32 {
 	}
 	f := &funcRef{name: name, builtin: builtinOf(name)}
 	if f.builtin == fnOther || !p.dialect.has(name) {
-		return -1
+		if !p.dialect.lenient {
+			return -1
+		}
+		if f.builtin != fnOther {
+			f.builtin = fnUnknown
+		}
+		p.funcs = append(p.funcs, f)
+		return int32(len(p.funcs) - 1)
 	}
 	if f.builtin == notBuiltin {
 		f.fn = p.dialect.function(name, nil)

@@ -2,12 +2,14 @@ package tmpl
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/release"
 )
 
@@ -20,6 +22,8 @@ type Dialect struct {
 	own []ownFunction
 	// dot makes of the data what templates see.
 	dot func(*Data) any
+	// lenient reads templates with functions that there are not, to survey them.
+	lenient bool
 }
 
 // ownFunction is a function of a dialect: fn, or, where it looks at the run,
@@ -105,9 +109,35 @@ func (d *Dialect) fixFor(name string) string {
 		f, ok = release.Feature{Span: release.FunctionSpan(name)}, true
 	}
 	if !ok {
+		if near := diag.Nearest(name, d.functions()); near != "" {
+			return "did you mean " + near + "?"
+		}
 		return newerRelease
 	}
 	return "releases " + f.Span.String() + " have it, and the configuration is read as one of " + d.release.String() + ": choose another with --generation"
+}
+
+// functions lists the names of the functions of the dialect.
+func (d *Dialect) functions() []string {
+	var names []string
+	add := func(name string) {
+		if d.has(name) {
+			names = append(names, name)
+		}
+	}
+	for _, f := range release.Features() {
+		if f.Kind == release.Function {
+			add(f.Name)
+		}
+	}
+	for name := range sprigFunctions() {
+		add(name)
+	}
+	for _, name := range [...]string{"and", "or", "not", "len", "index", "slice", "print", "printf", "println", "eq", "ne", "lt", "le", "gt", "ge"} {
+		add(name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // variants lists the functions that behaved otherwise in older releases.

@@ -38,15 +38,31 @@ func (r *reference) renderError(err error, data *Data, env Env) *diag.Diagnostic
 		if field == "EstimatedConcurrency" {
 			fix = "the template was written for release 1.10 to 1.17: later injectors have no such field"
 		}
-		if strings.HasSuffix(typ, "tmpl.Data") {
-			typ = "the template's data"
+		of := describeType(typ)
+		if near := t.nearField(field, of); near != "" {
+			fix = "did you mean " + near + "?"
 		}
-		return t.diagnose(CodeUnknown, span, fmt.Sprintf("there is no field %s in %s", field, typ), fix)
+		return t.diagnose(CodeUnknown, span, fmt.Sprintf("there is no field %s in %s", field, of), fix)
 	}
 	if inputs := r.inputs(pos, data); inputs != "" {
 		message += "; here " + inputs
 	}
 	return t.diagnose(CodeRender, span, message, "")
+}
+
+// nearField returns the name of the field that was probably meant by one that
+// a value of a type does not have; "" for none.
+func (t *Template) nearField(field, of string) string {
+	s := t.dialect.Survey(t.text)
+	if s == nil {
+		return ""
+	}
+	for _, f := range s.Fields {
+		if f.Name == field && f.Of == of {
+			return f.Near
+		}
+	}
+	return ""
 }
 
 // locate splits an error of text/template, `template: inject:LINE:COL:

@@ -3,7 +3,6 @@ package tmpl
 import (
 	"maps"
 	"reflect"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,16 +68,9 @@ func (n *need) union(o *need) *need {
 	return u
 }
 
-// reader finds the needs of a program by following where the pod's parts flow
-// in it. What it cannot follow counts as read in full.
-type reader struct {
-	program *program
-	meta    *need
-	spec    *need
-	vars    []refs // by slot
-	active  []*block
-	follows int // templates followed so far
-}
+// reader finds the needs of a program: a flow that follows the pod's parts.
+// What it cannot follow counts as read in full.
+type reader struct{ meta, spec *need }
 
 // refs are the places of the pod that a value may be, or the root of all data.
 type refs struct {
@@ -88,11 +80,10 @@ type refs struct {
 
 func needsOf(p *program) Needs {
 	r := &reader{
-		program: p,
-		meta:    &need{typ: reflect.TypeFor[metav1.ObjectMeta]()},
-		spec:    &need{typ: reflect.TypeFor[corev1.PodSpec]()},
+		meta: &need{typ: reflect.TypeFor[metav1.ObjectMeta]()},
+		spec: &need{typ: reflect.TypeFor[corev1.PodSpec]()},
 	}
-	r.block(p.main, refs{root: true})
+	follow(p, r, refs{root: true})
 	return Needs{r.meta.used(), r.spec.used()}
 }
 
@@ -104,123 +95,11 @@ func (n *need) used() *need {
 	return n
 }
 
-// maxFollow bounds how many calls of templates are followed.
-const maxFollow = 200
-
-func (r *reader) block(b *block, dot refs) {
-	r.follows++
-	if slices.Contains(r.active, b) || r.follows > maxFollow {
-		r.all(dot)
-		return
-	}
-	outer := r.vars
-	r.active = append(r.active, b)
-	r.vars = make([]refs, b.slots)
-	r.vars[0] = dot
-	r.list(b.list, dot)
-	r.active = r.active[:len(r.active)-1]
-	r.vars = outer
-}
-
-func (r *reader) list(l part, dot refs) {
-	for i := range r.program.list(l) {
-		r.stmt(&r.program.stmts[int(l.first)+i], dot)
-	}
-}
-
-func (r *reader) stmt(st *stmt, dot refs) {
-	var v refs
-	if st.pipe >= 0 && st.kind != stmtRange {
-		v = r.pipe(&r.program.pipes[st.pipe], dot)
-	}
-	switch st.kind {
-	case stmtAction:
-		if r.program.pipes[st.pipe].decls == 0 {
-			r.all(v)
-		}
-	case stmtIf:
-		r.list(r.program.bodies[st.more].list, dot)
-		r.list(r.program.bodies[st.more].els, dot)
-	case stmtWith:
-		r.list(r.program.bodies[st.more].list, v)
-		r.list(r.program.bodies[st.more].els, dot)
-	case stmtRange:
-		r.loop(&r.program.pipes[st.pipe], &r.program.bodies[st.more], dot)
-	case stmtTemplate:
-		name := r.program.names[st.more]
-		b := r.program.defines[name]
-		if b == nil && name == engineName {
-			b = r.program.main
-		}
-		if b != nil {
-			r.block(b, v)
-		}
-	}
-}
-
-func (r *reader) loop(p *pipe, b *body, dot refs) {
-	v := r.field(r.pipeValue(p, dot), elem)
-	for i, slot := range p.declares() {
-		switch {
-		case p.assign:
-			r.all(v)
-		case i == int(p.decls)-1:
-			r.vars[slot] = v
-		default: // the index or key
-			r.vars[slot] = refs{}
-		}
-	}
-	r.list(b.list, v)
-	r.list(b.els, dot)
-}
-
-// pipe follows a pipeline and what it declares.
-func (r *reader) pipe(p *pipe, dot refs) refs {
-	v := r.pipeValue(p, dot)
-	for _, slot := range p.declares() {
-		if p.assign {
-			r.all(v) // may flow backwards in a loop
-		} else {
-			r.vars[slot] = v
-		}
-	}
-	return v
-}
-
-func (r *reader) pipeValue(p *pipe, dot refs) refs {
-	var v refs
-	for i, c := range r.program.commands(p) {
-		v = r.command(r.program.operands(c), dot, v, i > 0)
-	}
-	return v
-}
-
-func (r *reader) command(words []operand, dot, final refs, piped bool) refs {
-	head, args := &words[0], words[1:]
-	if head.kind == operandFunc {
-		return r.call(r.program.funcs[head.ref].name, args, dot, final)
-	}
-	v := r.operand(head, dot)
-	if len(args) > 0 || piped {
-		r.all(v)
-		r.all(final)
-		for i := range args {
-			r.all(r.operand(&args[i], dot))
-		}
-		return refs{}
-	}
-	return v
-}
-
-// call follows a function's arguments: what is known of the function, else all
-// of them in full.
-func (r *reader) call(name string, args []operand, dot, final refs) refs {
-	parts := partsRead(name)
-	for i := range len(args) + 1 {
-		v := final
-		if i < len(args) {
-			v = r.operand(&args[i], dot)
-		}
+// call takes of a function's arguments what is known to be read of them, else
+// all.
+func (r *reader) call(fn *funcRef, _ []operand, values []refs) refs {
+	parts := partsRead(fn.name)
+	for i, v := range values {
 		if i >= len(parts) || parts[i] == nil {
 			r.all(v)
 			continue
@@ -228,12 +107,12 @@ func (r *reader) call(name string, args []operand, dot, final refs) refs {
 		for _, path := range parts[i] {
 			w := v
 			for _, name := range path {
-				w = r.field(w, name)
+				w = r.field(w, name, textSpan{})
 			}
 			r.all(w)
 		}
 	}
-	if name == "render" || name == "call" {
+	if fn.name == "render" || fn.name == "call" {
 		r.meta.all, r.spec.all = true, true
 	}
 	return refs{}
@@ -272,31 +151,8 @@ func needOf(paths [][]string) *need {
 	return root
 }
 
-func (r *reader) operand(o *operand, dot refs) refs {
-	switch o.kind {
-	case operandDot:
-		return dot
-	case operandField:
-		return r.chain(dot, o)
-	case operandVar:
-		return r.chain(r.vars[o.ref], o)
-	case operandPipe:
-		return r.chain(r.pipe(&r.program.pipes[o.ref], dot), o)
-	case operandFunc:
-		return r.call(r.program.funcs[o.ref].name, nil, dot, refs{})
-	}
-	return refs{}
-}
-
-func (r *reader) chain(v refs, o *operand) refs {
-	for i := range int32(o.fields) {
-		v = r.field(v, r.program.field(o.first+i))
-	}
-	return v
-}
-
 // field returns the place of a field or item of v, and notes that it is read.
-func (r *reader) field(v refs, name string) refs {
+func (r *reader) field(v refs, name string, _ textSpan) refs {
 	var out refs
 	if v.root {
 		switch name {
@@ -314,6 +170,15 @@ func (r *reader) field(v refs, name string) refs {
 		}
 	}
 	return out
+}
+
+func (r *reader) item(v refs) refs { return r.field(v, elem, textSpan{}) }
+
+// assigned keeps what a variable is after another value was put into it: that
+// may have happened, or flow backwards in a loop.
+func (r *reader) assigned(old, v refs) refs {
+	r.all(v)
+	return old
 }
 
 func (n *need) child(name string) *need {

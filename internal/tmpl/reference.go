@@ -111,13 +111,21 @@ func (r *reference) checkFunctions() *diag.Diagnostic {
 	}
 	if bad != nil {
 		span := source.Span{Text: t.text, Start: int(bad.Pos), End: int(bad.Pos) + len(bad.Ident)}
-		return t.diagnose(CodeUnknown, span, fmt.Sprintf("function %q is not defined", bad.Ident), t.dialect.fixFor(bad.Ident))
+		return t.dialect.NoFunction(t.name, span)
 	}
 	for name := range seen {
 		r.funcs = append(r.funcs, name)
 		r.mutates = r.mutates || mutates(name)
 	}
 	return nil
+}
+
+// NoFunction says of a function that the dialect does not have it, at the place
+// where a template names it.
+func (d *Dialect) NoFunction(template string, at source.Span) *diag.Diagnostic {
+	t := &Template{name: template, text: at.Text}
+	name := string(at.Text.Data[at.Start:at.End])
+	return t.diagnose(CodeUnknown, at, fmt.Sprintf("function %q is not defined", name), d.fixFor(name))
 }
 
 // instance is a text/template with its functions bound to one run at a time.

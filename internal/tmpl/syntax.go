@@ -41,7 +41,8 @@ type program struct {
 type block struct {
 	name  string
 	list  part
-	slots int // variables that it needs, $ included
+	slots int      // variables that it needs, $ included
+	at    textSpan // its name in {{define "name"}}
 }
 
 // part is a part of a table.
@@ -369,13 +370,15 @@ func (p *parser) atTerminator() bool {
 // define reads {{define "name"}} after its keyword, up to its {{end}}.
 func (p *parser) define() bool {
 	p.space()
+	at := textSpan{start: int32(p.pos)}
 	name, ok := p.quoted()
+	at.end = int32(p.pos)
 	p.space()
 	if !ok || !p.rightDelim() || p.defines[name] != nil {
 		return false
 	}
 	outer, vars, loops := p.block, p.vars, p.loops
-	b := &block{name: name}
+	b := &block{name: name, at: at}
 	p.begin(b)
 	list, s, ok := p.list()
 	if !ok || s != stopEnd {
