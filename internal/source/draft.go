@@ -26,7 +26,7 @@ type Respelling struct {
 // are not of the simplest kind, and Edit has to look closer.
 func NewDraft(doc *Document, root *Node) *Draft {
 	if doc.Format == JSON && bytes.IndexByte(doc.Text.Data, '\n') >= 0 && !singleLine(doc.Root) ||
-		len(doc.aliases) > 0 || len(doc.entries) > 0 || hasOddBreaks(doc.Text.Data) || doc.Root.Kind() != Map || root.Kind() != Map {
+		len(doc.aliases) > 0 || len(doc.entries) > 0 || hasOddBreaks(doc.Text.Data) || hasProperties(doc) || doc.Root.Kind() != Map || root.Kind() != Map {
 		return nil
 	}
 	r := &rewriter{doc: doc, text: doc.Text, src: doc.Text.Data, layout: layoutOf(doc), parents: map[*Node]*Node{}}
@@ -55,6 +55,32 @@ func hasOddBreaks(src []byte) bool {
 		}
 	}
 	return bytes.Contains(src, []byte("\u0085")) || bytes.Contains(src, []byte("\u2028")) || bytes.Contains(src, []byte("\u2029"))
+}
+
+// hasProperties reports whether a node of a document has an anchor or a tag:
+// what is written beside these may join them.
+func hasProperties(doc *Document) bool {
+	if bytes.IndexByte(doc.Text.Data, '!') < 0 && bytes.IndexByte(doc.Text.Data, '&') < 0 {
+		return false
+	}
+	var within func(n *Node) bool
+	within = func(n *Node) bool {
+		if n.flags&(anchored|tagged) != 0 {
+			return true
+		}
+		for _, f := range n.Fields() {
+			if within(f.Value) {
+				return true
+			}
+		}
+		for _, item := range n.Items() {
+			if within(item) {
+				return true
+			}
+		}
+		return false
+	}
+	return within(doc.Root)
 }
 
 // singleLine reports whether a node stands on one line.

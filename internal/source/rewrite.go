@@ -831,7 +831,7 @@ func (r *rewriter) flowMap(o, n *Node) bool {
 	parts := make([]part, len(es))
 	for i, e := range es {
 		parts[i] = part{int32(e.start), int32(e.end)}
-		r.odd = r.odd || e.Value.style == absent // what comes behind it may join its key
+		r.odd = r.odd || e.Value.style == absent || e.Value.body == e.Value.end // what comes behind it may join its key, or its tag
 		if e.merge {
 			keep[i] = true
 			if r.moving {
@@ -893,6 +893,7 @@ func (r *rewriter) flowList(o, n *Node) bool {
 		}
 	}
 	for i, item := range o.Items() {
+		r.odd = r.odd || item.body == item.end // a comma would join its tag
 		if !keep[i] {
 			r.touchAll(item)
 		}
