@@ -36,27 +36,64 @@ func tellCluster(err error) error {
 // cluster, if one is configured; asked tells that it is. The source of nodes
 // is nil where nobody has to know them, or nobody may.
 func (k *kubeInject) fromCluster(ctx context.Context, p *pieces) (nodes nodeSource, asked bool, err error) {
+	client, err := cluster.Connect(k.kubeconfigOnly())
+	if errors.Is(err, cluster.ErrNotConfigured) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, true, tellCluster(err)
+	}
+	ctx, cancel := client.Bounded(ctx)
+	defer cancel()
+	if err := k.readConfigMaps(ctx, client, p); err != nil {
+		return nil, true, tellCluster(err)
+	}
+	nodes, err = k.readNodes(ctx, client)
+	return nodes, true, tellCluster(err)
+}
+
+// kubeconfigOnly says which cluster the flags and the environment name, leaving
+// out the one of the pod that the process may run in: a job that happens to run
+// in a pod of some cluster has not configured one.
+func (k *kubeInject) kubeconfigOnly() cluster.Config {
 	c := k.clusterConfig()
-	// A job that happens to run in a pod of some cluster has not configured
-	// one: only a kubeconfig does.
 	c.Getenv = func(name string) string {
 		if name == "KUBERNETES_SERVICE_HOST" {
 			return ""
 		}
 		return k.getenv(name)
 	}
-	client, err := cluster.Connect(c)
-	if errors.Is(err, cluster.ErrNotConfigured) {
-		return nil, false, nil
+	return c
+}
+
+// checkClusterFlags refuses a --kubeconfig or --context that does not exist
+// also where no cluster is asked.
+func (k *kubeInject) checkClusterFlags() error {
+	if k.globals.kubeconfig == "" && k.globals.context == "" {
+		return nil
 	}
-	if err == nil {
-		err = k.readConfigMaps(ctx, client, p)
+	return tellCluster(cluster.CheckNames(k.kubeconfigOnly()))
+}
+
+// warnOfMaps tells of names of ConfigMaps that nothing was read from.
+func (k *kubeInject) warnOfMaps(p *pieces) {
+	why := func(what string, list ...piece) string {
+		for _, piece := range list {
+			switch piece.kind {
+			case fromCluster:
+				return ""
+			case fromBuiltin:
+				return "no cluster is configured"
+			}
+		}
+		return what + " from a file"
 	}
-	if err != nil {
-		return nil, true, tellCluster(err)
+	if reason := why("template and values come", p.template, p.values); reason != "" && k.injectMapGiven {
+		k.warn("--injectConfigMapName has no effect: %s", reason)
 	}
-	nodes, err = k.readNodes(ctx, client)
-	return nodes, true, tellCluster(err)
+	if reason := why("the mesh config comes", p.mesh); reason != "" && k.meshMapGiven {
+		k.warn("--meshConfigMapName has no effect: %s", reason)
+	}
 }
 
 // readConfigMaps fills the pieces that are missing.

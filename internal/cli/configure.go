@@ -68,6 +68,7 @@ func (k *kubeInject) configure(ctx context.Context) (*setup, error) {
 		fmt.Fprintln(k.Stderr, p.String())
 	}
 	k.checkNativeVariable()
+	k.warnOfMaps(p)
 	s := &setup{native: k.nativeRule(nodes)}
 	s.findings = append(s.findings, list...)
 	if p.template.kind == fromFile && p.values.kind == fromBuiltin && (set == nil || set.HasValues()) {
@@ -79,6 +80,9 @@ func (k *kubeInject) configure(ctx context.Context) (*setup, error) {
 	}
 	if set == nil {
 		return s, nil
+	}
+	if d := inject.CheckPolicy(set.Injection); d != nil {
+		s.findings = append(s.findings, d)
 	}
 	if k.verbose && k.format == "text" {
 		tellRelease(k.Stderr, &set.Detected)
@@ -163,7 +167,7 @@ func (k *kubeInject) collect(ctx context.Context) (*pieces, nodeSource, error) {
 		missing--
 	}
 	if missing == 0 {
-		return p, nil, nil
+		return p, nil, k.checkClusterFlags()
 	}
 	nodes, asked, err := k.fromCluster(ctx, p)
 	if err != nil || asked {

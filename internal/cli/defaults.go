@@ -46,7 +46,7 @@ func (a *app) applyDefaults(flags *pflag.FlagSet) error {
 			continue
 		}
 		if err := f.Value.Set(value); err != nil {
-			return usagef("reading %s: %q is no value for --%s: %v", from, value, name, err)
+			return noValue(from, value, f)
 		}
 		if a.defaulted == nil {
 			a.defaulted = map[string]string{}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/ingraft/ingraft/internal/diag"
@@ -217,6 +218,15 @@ func notAnObject(o kube.Object) *diag.Diagnostic {
 			Fix:     "write the objects as a list: a dash before each",
 		}
 	}
+	for _, key := range [...]string{"apiVersion", "kind"} {
+		if n := o.Node.Get(key); !n.IsNull() && n.Kind() != source.String {
+			return &diag.Diagnostic{
+				Code: kube.CodeWrongType, Severity: diag.Error, Span: n.Span(),
+				Message: key + " must be a string, not " + described(n),
+				Fix:     map[string]string{"apiVersion": "write for example apiVersion: apps/v1", "kind": "write for example kind: Deployment"}[key],
+			}
+		}
+	}
 	missing := ""
 	switch {
 	case o.Ref.Kind == "" && o.Ref.APIVersion == "":
@@ -233,6 +243,15 @@ func notAnObject(o kube.Object) *diag.Diagnostic {
 		Message: "this object has no " + missing + ", so that nobody can tell what it is",
 		Fix:     "add " + missing + ", or leave the file out if it is no Kubernetes manifest",
 	}
+}
+
+// described says what a value is: the number 5.
+func described(n *source.Node) string {
+	switch n.Kind() {
+	case source.Number, source.Bool:
+		return "the " + strings.TrimPrefix(strings.TrimPrefix(n.Kind().Noun(), "a "), "an ") + " " + n.Scalar()
+	}
+	return n.Kind().Noun()
 }
 
 // firstByte returns the span of where a node begins, to point at an object as

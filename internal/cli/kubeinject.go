@@ -37,9 +37,12 @@ type kubeInject struct {
 	meshConfigFile, injectConfigFile, valuesFile string
 	meshConfigMap, injectConfigMap               string
 	// revision is that of the control plane, "" for the one called default.
-	revision                    string
-	revisionGiven               bool
-	nativeSidecars, kubeVersion string
+	revision      string
+	revisionGiven bool
+	// injectMapGiven and meshMapGiven tell that the flags with the names of
+	// ConfigMaps were given.
+	injectMapGiven, meshMapGiven bool
+	nativeSidecars, kubeVersion  string
 	// generation is the release that the configuration is of, as given.
 	generation string
 	verbose    bool
@@ -203,7 +206,7 @@ func (k *kubeInject) checkLive(c *cobra.Command) error {
 	if _, err := labels.Parse(l.xdsLabel); err != nil {
 		return usagef("--xds-label %q is no label selector", l.xdsLabel).hinted("Write for example app=istiod.")
 	}
-	for _, name := range [...]string{"meshConfigFile", "valuesFile", "generation", "native-sidecars", "kube-version"} {
+	for _, name := range [...]string{"meshConfigFile", "injectConfigMapName", "meshConfigMapName", "valuesFile", "generation", "native-sidecars", "kube-version"} {
 		if c.Flags().Changed(name) {
 			k.warn("--%s says nothing to the webhook that %s asks for: it has its own configuration", name, asked)
 		}
@@ -250,6 +253,7 @@ func (k *kubeInject) check(c *cobra.Command) error {
 	if err := k.checkLive(c); err != nil {
 		return err
 	}
+	k.injectMapGiven, k.meshMapGiven = c.Flags().Changed("injectConfigMapName"), c.Flags().Changed("meshConfigMapName")
 	k.revisionGiven = k.revision != ""
 	if k.revision == "default" {
 		k.revision = ""

@@ -55,8 +55,34 @@ func (a *app) openTarget(name string) (*target, error) {
 		return nil, usagef("-o %s names a folder", name).hinted("Name a file.")
 	default:
 		t.mode, t.inPlace = info.Mode(), !info.Mode().IsRegular()
+		if err := t.checkWritable(); err != nil {
+			return nil, err
+		}
 	}
 	return t, nil
+}
+
+// checkWritable refuses a file that may not be written: it is replaced by
+// another one, which takes no right to write to it. Where nobody has the right,
+// root is refused too, who could write all the same.
+func (t *target) checkWritable() error {
+	if t.inPlace {
+		return nil
+	}
+	err := fs.ErrPermission
+	if t.mode.Perm()&0o222 != 0 {
+		var file *os.File
+		if file, err = os.OpenFile(t.path, os.O_WRONLY, 0); err == nil {
+			return file.Close()
+		}
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return &hintedError{
+			fmt.Errorf("writing %s: the file is read-only (its mode is %s)", t.name, t.mode.Perm()),
+			"Make it writable, or write to another file.",
+		}
+	}
+	return fmt.Errorf("writing %s: %w", t.name, because(err))
 }
 
 // followLinks returns the file that a path leads to, whether or not it exists.
@@ -154,7 +180,12 @@ func writeInto(path string, from io.Reader) error {
 // once it is safely on the disk.
 func (t *target) replace(from io.Reader) (err error) {
 	file, err := createBeside(t.path)
-	if err != nil {
+	if _, missing := os.Stat(filepath.Dir(t.path)); err != nil && missing == nil {
+		return &hintedError{
+			fmt.Errorf("no file can be created in its folder %s: %w", filepath.Dir(t.path), because(err)),
+			"A result is written beside the file that it replaces, which thus is never half written. Make the folder writable, or write to another one.",
+		}
+	} else if err != nil {
 		return err
 	}
 	defer func() {

@@ -26,7 +26,7 @@ type writing struct {
 
 func (w *writing) register(f *pflag.FlagSet) {
 	f.StringVarP(&w.output, "output", "o", "", "file to write, or folder (which exists, or ends in /) for one file for each input; empty for standard output. The file may be the input")
-	f.BoolVar(&w.inPlace, "in-place", false, "change the input files themselves, each at once; a file without changes is not touched")
+	f.BoolVar(&w.inPlace, "in-place", false, "change the input files themselves, each at once; a file without changes is not touched. A changed file is a new one, as with sed -i: other hard links keep what was")
 	f.BoolVar(&w.diff, "diff", false, "write the changes as a unified diff, for people and for git apply, rather than the result")
 }
 
@@ -260,8 +260,13 @@ func folderResults(a *app, inputs *inputSet, folder string) (*files, error) {
 			return nil, usagef("-o %s lies in %s: its files would be read again next time", folder, in.folder).
 				hinted("Write to a folder beside it, or into the files with --in-place.")
 		}
-		if info, err := os.Stat(a.path(name)); err == nil && info.IsDir() {
+		switch info, err := os.Stat(a.path(name)); {
+		case err == nil && info.IsDir():
 			return nil, usagef("-o %s: %s is a folder there, and a file in the input", folder, name)
+		case err == nil:
+			if _, err := a.openTarget(name); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return f, nil

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +76,10 @@ it did. Commands and flags are those of istioctl; no cluster is needed.`,
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		var invalid *pflag.InvalidValueError
+		if errors.As(err, &invalid) {
+			return noValue("--"+invalid.GetFlag().Name, invalid.GetValue(), invalid.GetFlag())
+		}
 		return usagef("%v", err).hinted("Run '%s --help' for the flags it takes.", c.CommandPath())
 	})
 	a.globals.register(root.PersistentFlags())
@@ -83,6 +89,24 @@ it did. Commands and flags are those of istioctl; no cluster is needed.`,
 	root.InitDefaultCompletionCmd(a.Args...)
 	addCompletionExamples(root)
 	return root
+}
+
+// noValue is the error where what gives a flag its value, the flag itself or a
+// variable, has one that the flag does not take.
+func noValue(giver, value string, f *pflag.Flag) error {
+	form, hint := "a value of --"+f.Name, "Write a "+f.Value.Type()+"."
+	switch f.Value.Type() {
+	case "bool":
+		form, hint = "true or false", "Write true or false."
+	case "int", "int32", "int64", "uint16", "uint32":
+		form, hint = "a whole number", "Write for example "+f.DefValue+"."
+		if _, tooLarge := new(big.Int).SetString(value, 0); tooLarge {
+			form = "a number that fits"
+		}
+	case "duration":
+		form, hint = "a duration", "Write a number with its unit, for example 30s or 1m."
+	}
+	return usagef("%s %q is not %s", giver, value, form).hinted("%s", hint)
 }
 
 // prepare completes and checks the global flags before a command runs.

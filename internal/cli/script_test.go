@@ -45,7 +45,8 @@ func TestMain(m *testing.M) {
 //	                                 process, and checks the exit code
 //	cluster NAME [FILE]              serves the objects of FILE as an API server
 //	                                 would; its kubeconfig is NAME.kubeconfig
-//	cluster -hang NAME               one that takes requests and does not answer
+//	cluster -hang NAME [FILE]        one that takes requests and does not answer;
+//	                                 with -hang=N it answers the first N
 //	cluster -forbid NAME [FILE]      one that forbids everything; with
 //	                                 -forbid=KIND that kind
 //	asked NAME COUNT                 checks how many requests came
@@ -164,6 +165,7 @@ func repeat(ts *testscript.TestScript, neg bool, args []string) {
 type fakeCluster struct {
 	objects map[string]*source.Node // by the path of the API
 	hang    chan struct{}           // closed at the end; nil: it answers
+	answers int32                   // how many requests it answers before it hangs
 	forbid  string                  // what paths may not have in them; "" allows all
 	asked   atomic.Int32
 	last    atomic.Pointer[http.Header]
@@ -173,7 +175,12 @@ type clustersKey struct{}
 
 func startCluster(ts *testscript.TestScript, neg bool, args []string) {
 	c := &fakeCluster{objects: map[string]*source.Node{}}
-	if len(args) > 0 && args[0] == "-hang" {
+	if len(args) > 0 && strings.HasPrefix(args[0], "-hang") {
+		if _, n, ok := strings.Cut(args[0], "="); ok {
+			answers, err := strconv.ParseInt(n, 10, 32)
+			ts.Check(err)
+			c.answers = int32(answers)
+		}
 		c.hang, args = make(chan struct{}), args[1:]
 	}
 	if len(args) > 0 && strings.HasPrefix(args[0], "-forbid") {
@@ -247,11 +254,11 @@ func apiPath(ts *testscript.TestScript, root *source.Node) string {
 }
 
 func (c *fakeCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.asked.Add(1)
+	n := c.asked.Add(1)
 	c.last.Store(&r.Header)
 	w.Header().Set("Content-Type", "application/json")
 	switch {
-	case c.hang != nil:
+	case c.hang != nil && n > c.answers:
 		<-c.hang
 	case c.forbid != "" && strings.Contains(r.URL.Path, c.forbid):
 		writeStatus(w, http.StatusForbidden, "Forbidden", "access to "+r.URL.Path+" is forbidden")

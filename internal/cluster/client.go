@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,8 @@ type Client struct {
 	context   string
 	server    string
 	namespace string
+	// answered tells that the cluster has answered something.
+	answered *atomic.Bool
 }
 
 // Connect returns a client for the configured cluster. It asks nothing of the
@@ -47,7 +50,7 @@ func Connect(c Config) (*Client, error) {
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
-	return &Client{rest: client, config: t.rest, timeout: timeout, context: t.context, server: t.rest.Host, namespace: t.namespace}, nil
+	return &Client{rest: client, config: t.rest, timeout: timeout, context: t.context, server: t.rest.Host, namespace: t.namespace, answered: new(atomic.Bool)}, nil
 }
 
 // String says which cluster it is: `context "prod" (https://10.0.0.1:6443)`.
@@ -63,6 +66,12 @@ func (c *Client) Within(timeout time.Duration) *Client {
 	other := *c
 	other.timeout = timeout
 	return &other
+}
+
+// Bounded returns a context for several requests which together take no longer
+// than the client waits for one. The cluster counts as unreachable where they do.
+func (c *Client) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.timeout, &noAnswer{c.timeout})
 }
 
 // DefaultNamespace is the namespace that the kubeconfig's context works in.
@@ -91,6 +100,7 @@ func (c *Client) do(ctx context.Context, doing, path string, request *rest.Reque
 		}
 		return nil, c.failed(ctx, doing, body, err)
 	}
+	c.answered.Store(true)
 	doc, err := source.Parse(source.NewText(path, body))
 	if err == nil && doc.Root.Kind() != source.Map {
 		err = errors.New("the answer is no object")

@@ -48,6 +48,33 @@ func kubeconfig(t *testing.T, server string, ca []byte, contexts ...string) stri
 	return file
 }
 
+// What is asked under one Bounded takes no longer together than one request may;
+// each of them had the whole time for itself.
+func TestRequestsShareOneDeadline(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"kind": "Namespace"}`)
+	}))
+	defer server.Close()
+	c, err := cluster.Connect(cluster.Config{Kubeconfig: kubeconfig(t, server.URL, nil, "slow"), Timeout: time.Second, Getenv: env()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := c.Bounded(t.Context())
+	defer cancel()
+	if _, err := c.Namespace(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	<-ctx.Done()
+	_, err = c.Namespace(ctx, "b")
+	if !cluster.IsKind(err, cluster.Unreachable) || !strings.Contains(err.Error(), "is slow: not all that is asked of it was answered within 1s") {
+		t.Errorf("the second request: %v", err)
+	}
+	if _, err := c.Namespace(t.Context(), "c"); err != nil {
+		t.Errorf("without a bound: %v", err)
+	}
+}
+
 func env(pairs ...string) func(string) string {
 	return func(name string) string {
 		for i := 0; i < len(pairs); i += 2 {
@@ -99,9 +126,11 @@ func TestConfigured(t *testing.T) {
 		{"no pod after all", cluster.Config{Getenv: env("KUBERNETES_SERVICE_HOST", "10.0.0.1", "KUBERNETES_SERVICE_PORT", "443")}, false, ""},
 
 		{"missing flag", cluster.Config{Kubeconfig: none, Getenv: env()}, false, "reading --kubeconfig " + none + ": no such file or directory"},
-		{"folder", cluster.Config{Kubeconfig: home, Getenv: env()}, false, "reading the kubeconfig: "},
+		{"folder", cluster.Config{Kubeconfig: home, Getenv: env()}, false, "reading --kubeconfig " + home + ": it is a folder"},
+		{"list", cluster.Config{Kubeconfig: write("[]"), Getenv: env()}, false, "holds an array, not a kubeconfig"},
+		{"pod", cluster.Config{Kubeconfig: write("apiVersion: v1\nkind: Pod\n"), Getenv: env()}, false, "holds an object of kind Pod, not a kubeconfig"},
 		{"broken", cluster.Config{Kubeconfig: write("{"), Getenv: env()}, false, "reading the kubeconfig: "},
-		{"empty file of the flag", cluster.Config{Kubeconfig: write(""), Getenv: env()}, false, "the kubeconfig has no current context: it has none"},
+		{"empty file of the flag", cluster.Config{Kubeconfig: write(""), Getenv: env()}, false, ": the file is empty"},
 		{"unknown context", cluster.Config{Kubeconfig: one, Context: "c", Getenv: env()}, false, `the kubeconfig has no context "c": it has a, b`},
 		{"context of nothing", cluster.Config{Context: "c", Getenv: env()}, false, `there is no kubeconfig that could have the context "c"`},
 		{
@@ -135,7 +164,7 @@ func TestConfigured(t *testing.T) {
 				}
 				return
 			}
-			if !cluster.IsKind(err, cluster.BadConfig) || !strings.HasPrefix(err.Error(), tc.err) {
+			if !cluster.IsKind(err, cluster.BadConfig) || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("got  %v\nwant %s", err, tc.err)
 			}
 			if _, err := cluster.Connect(tc.config); !cluster.IsKind(err, cluster.BadConfig) {

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/ingraft/ingraft/internal/source"
 )
 
 // DefaultTimeout bounds a request unless Config says otherwise.
@@ -58,6 +60,22 @@ func Configured(c Config) (bool, error) {
 	return err == nil, err
 }
 
+// CheckNames finds out whether the file and the context that c names exist, and
+// no more: the cluster need not be usable, and is not asked. The error is an
+// *Error.
+func CheckNames(c Config) error {
+	raw, err := c.kubeconfig()
+	switch {
+	case err != nil:
+		return err
+	case c.Context == "":
+		return nil
+	case raw == nil:
+		return c.nothing()
+	}
+	return c.checkContext(raw, c.Context)
+}
+
 // target is a cluster found in a configuration.
 type target struct {
 	rest *rest.Config
@@ -74,6 +92,9 @@ func (c Config) target() (*target, error) {
 	}
 	if raw == nil {
 		return c.inCluster()
+	}
+	if err := c.checkContent(raw); err != nil {
+		return nil, err
 	}
 	name := c.Context
 	if name == "" {
@@ -93,6 +114,19 @@ func (c Config) target() (*target, error) {
 		return nil, badConfig(fmt.Errorf("reading context %q of the kubeconfig: %w", name, err), "")
 	}
 	return &target{c.complete(cfg), name, namespace}, nil
+}
+
+// checkContent refuses the file of --kubeconfig where nothing is in it. (Files
+// that no flag names count as none then.)
+func (c Config) checkContent(raw *api.Config) error {
+	if c.Kubeconfig == "" || len(raw.Contexts) > 0 || len(raw.Clusters) > 0 {
+		return nil
+	}
+	what := "it has neither contexts nor clusters"
+	if info, err := os.Stat(c.path(c.Kubeconfig)); err == nil && info.Size() == 0 {
+		what = "the file is empty"
+	}
+	return badConfig(fmt.Errorf("reading --kubeconfig %s: %s", c.Kubeconfig, what), otherFile)
 }
 
 func (c Config) checkContext(raw *api.Config, name string) error {
@@ -117,8 +151,12 @@ func (c Config) kubeconfig() (*api.Config, error) {
 	var files []string
 	if c.Kubeconfig != "" {
 		file := c.path(c.Kubeconfig)
-		if _, err := os.Stat(file); err != nil {
-			return nil, badConfig(fmt.Errorf("reading --kubeconfig %s: %w", c.Kubeconfig, because(err)), "")
+		info, err := os.Stat(file)
+		if err == nil && info.IsDir() {
+			err = errors.New("it is a folder")
+		}
+		if err != nil {
+			return nil, badConfig(fmt.Errorf("reading --kubeconfig %s: %w", c.Kubeconfig, because(err)), otherFile)
 		}
 		files = []string{file}
 	} else {
@@ -133,12 +171,40 @@ func (c Config) kubeconfig() (*api.Config, error) {
 	}
 	raw, err := (&clientcmd.ClientConfigLoadingRules{Precedence: files}).Load()
 	if err != nil {
+		for _, file := range files {
+			if what := otherThanConfig(file); what != "" {
+				return nil, badConfig(fmt.Errorf("reading the kubeconfig: %s holds %s, not a kubeconfig", file, what), "")
+			}
+		}
 		return nil, badConfig(fmt.Errorf("reading the kubeconfig: %w", err), "")
 	}
 	if len(raw.Contexts) == 0 && len(raw.Clusters) == 0 && c.Kubeconfig == "" {
 		return nil, nil
 	}
 	return raw, nil
+}
+
+// otherFile says what to do about a file of --kubeconfig that is none.
+const otherFile = "Name the kubeconfig of a cluster, or leave --kubeconfig out."
+
+// otherThanConfig says what is in a file that is evidently no kubeconfig, ""
+// where nothing is evident.
+func otherThanConfig(file string) string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	doc, err := source.Parse(source.NewText(file, data))
+	if err != nil || doc.Root == nil {
+		return ""
+	}
+	switch kind := doc.Root.Get("kind").Scalar(); {
+	case doc.Root.Kind() != source.Map:
+		return doc.Root.Kind().Noun()
+	case kind != "" && kind != "Config":
+		return "an object of kind " + kind
+	}
+	return ""
 }
 
 // defaultFiles lists where a kubeconfig may lie that no flag names.

@@ -55,6 +55,8 @@ func IsKind(err error, kind Kind) bool {
 // The flags that replace what kube-inject reads from a cluster.
 const withoutCluster = "--injectConfigFile, --meshConfigFile and --valuesFile"
 
+const withoutOrLonger = "To do without the cluster, give " + withoutCluster + "; to wait longer, --kubeclient-timeout."
+
 func badConfig(err error, fix string) *Error {
 	if fix == "" {
 		fix = "To do without a cluster, give " + withoutCluster + "."
@@ -65,7 +67,13 @@ func badConfig(err error, fix string) *Error {
 // unreachable is the error where no answer came. A caller that gave up itself
 // gets its own context's error.
 func (c *Client) unreachable(ctx context.Context, doing string, err error) error {
-	if ctx.Err() != nil {
+	var together *noAnswer // of Bounded
+	switch {
+	case errors.As(context.Cause(ctx), &together) && c.answered.Load():
+		return &Error{Unreachable, withoutOrLonger, fmt.Errorf("%s: the cluster of %s is slow: not all that is asked of it was answered within %s", doing, c, together.within)}
+	case together != nil:
+		err = together
+	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", doing, ctx.Err())
 	}
 	var request *url.Error // names the whole URL once more
@@ -76,8 +84,7 @@ func (c *Client) unreachable(ctx context.Context, doing string, err error) error
 		err = &noAnswer{c.timeout}
 	}
 	return &Error{
-		Unreachable,
-		"To do without the cluster, give " + withoutCluster + "; to wait longer, --kubeclient-timeout.",
+		Unreachable, withoutOrLonger,
 		fmt.Errorf("%s: the cluster of %s cannot be reached: %w", doing, c, err),
 	}
 }

@@ -116,7 +116,11 @@ func adviseNames(in *injection) diag.List {
 // other objects, and values of another form than it reads.
 func CheckObject(ref kube.Ref, object *source.Node) diag.List {
 	b := bearer{object.Get("metadata"), scopeOf(ref), "a " + ref.Kind}
-	return b.judge()
+	list := b.judge()
+	if b.scope == annot.Namespace {
+		list = append(list, checkIDRanges(object)...)
+	}
+	return list
 }
 
 // scopeOf returns what an object is to the table of names, 0 for what the

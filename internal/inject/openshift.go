@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ingraft/ingraft/internal/annot"
+	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -37,6 +38,35 @@ func proxyIDs(namespace *source.Node) (uid, gid int64) {
 		}
 	}
 	return uid, gid
+}
+
+// checkIDRanges finds ranges of IDs of a Namespace that the control plane cannot
+// read, and without a word replaces by its own user.
+func checkIDRanges(namespace *source.Node) diag.List {
+	var list diag.List
+	annotations := namespace.Get("metadata", "annotations")
+	for _, name := range [...]string{annot.OpenShiftUIDRange, annot.OpenShiftSupplementalGroups} {
+		n := annotations.Get(name)
+		if n.IsNull() {
+			continue
+		}
+		ranges, who := []string{n.Scalar()}, "user"
+		if name == annot.OpenShiftSupplementalGroups {
+			ranges, who = strings.Split(n.Scalar(), ","), "group"
+		}
+		for _, part := range ranges {
+			if _, _, ok := parseIDRange(part); ok {
+				continue
+			}
+			list = append(list, &diag.Diagnostic{
+				Code: CodeValueForm, Severity: diag.Warning, Span: n.Span(),
+				Message: fmt.Sprintf("annotation %s: %q is no range of %ss: sidecars in the namespace run as %s %d, as where there is none", name, part, who, who, defaultProxyID),
+				Fix:     "write the first and how many, or the first and the last: 1000650000/10000 or 1000650000-1000659999",
+			})
+			break
+		}
+	}
+	return list
 }
 
 // parseIDRange reads "first/size" or "first-last", 32 bits wide. Like the
