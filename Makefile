@@ -48,10 +48,13 @@ e2e:
 	cd test/e2e && CGO_ENABLED=0 $(GO) run ./build
 	cd test/e2e && CGO_ENABLED=0 $(GO) test -count=1 -timeout 15m ./...
 
-# Both engines and both programs, measured in one run: docs/performance.md.
+# Both engines and both programs, measured in one run, and what admission adds
+# to pods on a real API server: docs/performance.md.
 bench: build
+	cd test/e2e && CGO_ENABLED=0 $(GO) run ./build
+	cd test/e2e && CGO_ENABLED=0 $(GO) test -count=1 -run '^TestAdmissionCost$$' . -args -cost $(CURDIR)/bin/admission.md
 	cd test/conformance && $(GO) build -trimpath -ldflags "-s -w" -o ../../bin/istioctl istio.io/istio/istioctl/cmd/istioctl
-	cd test/conformance && $(GO) run ./bench -ingraft ../../bin/ingraft -istioctl ../../bin/istioctl -out ../../docs/performance.md
+	cd test/conformance && $(GO) run ./bench -ingraft ../../bin/ingraft -istioctl ../../bin/istioctl -admission ../../bin/admission.md -out ../../docs/performance.md
 
 lint:
 	@unformatted=$$($(TOOL) gofumpt -l cmd internal test tools); test -z "$$unformatted" || { echo "gofumpt would change:"; echo "$$unformatted"; exit 1; }

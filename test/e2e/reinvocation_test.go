@@ -50,22 +50,26 @@ func mutator(t *testing.T, name, namespace string, change func(*corev1.Pod)) *at
 		_ = json.NewEncoder(w).Encode(review) // the API server that goes away gets no answer
 	}))
 	t.Cleanup(s.Close)
+	w := podWebhook(s.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), namespace)
+	w.Name = name
+	configure(t, w)
+	t.Cleanup(func() { unconfigure(t, name) })
+	return calls
+}
+
+// podWebhook is a configuration by which a webhook is asked about the new pods of
+// a namespace.
+func podWebhook(url string, bundle []byte, namespace string) *admissionv1.MutatingWebhookConfiguration {
 	fail, none, timeout := admissionv1.Fail, admissionv1.SideEffectClassNone, int32(10)
-	w := &admissionv1.MutatingWebhookConfiguration{Webhooks: []admissionv1.MutatingWebhook{{
+	return &admissionv1.MutatingWebhookConfiguration{Webhooks: []admissionv1.MutatingWebhook{{
 		Name: "pods.other.example.com", AdmissionReviewVersions: []string{"v1"}, FailurePolicy: &fail, SideEffects: &none, TimeoutSeconds: &timeout,
-		ClientConfig: admissionv1.WebhookClientConfig{
-			URL: &s.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}),
-		},
+		ClientConfig:      admissionv1.WebhookClientConfig{URL: &url, CABundle: bundle},
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}},
 		Rules: []admissionv1.RuleWithOperations{{
 			Operations: []admissionv1.OperationType{admissionv1.Create},
 			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
 		}},
 	}}}
-	w.Name = name
-	configure(t, w)
-	t.Cleanup(func() { unconfigure(t, name) })
-	return calls
 }
 
 // TestOtherWebhooks has somebody else's webhook before or after ingraft's: the

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/ingraft/ingraft/internal/certs"
@@ -68,13 +69,19 @@ func (e *endpoint) stop() error {
 type pressure struct {
 	took []time.Duration // sorted
 	wall time.Duration
+	// cpu is what this process, which serves, used meanwhile.
+	cpu time.Duration
 }
 
 func (p *pressure) add(q *pressure) {
 	p.took = append(p.took, q.took...)
 	slices.Sort(p.took)
 	p.wall += q.wall
+	p.cpu += q.cpu
 }
+
+// each returns the CPU time that serving one request takes.
+func (p *pressure) each() time.Duration { return p.cpu / time.Duration(len(p.took)) }
 
 func (p *pressure) rate() float64 { return float64(len(p.took)) / p.wall.Seconds() }
 
@@ -88,10 +95,12 @@ func (d *driver) run(url, reviews string) (*pressure, error) {
 	cmd := exec.Command(d.program, "-url", url, "-ca", d.ca, "-reviews", reviews, "-first", strconv.Itoa(d.asked),
 		"-connections", strconv.Itoa(connections), "-duration", d.duration.String())
 	cmd.Stderr = os.Stderr
+	before := cpuUsed()
 	text, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("driving a webhook: %w", err)
 	}
+	used := cpuUsed() - before
 	var r struct {
 		Took []time.Duration
 		Wall time.Duration
@@ -101,7 +110,16 @@ func (d *driver) run(url, reviews string) (*pressure, error) {
 	}
 	d.asked += len(r.Took)
 	slices.Sort(r.Took)
-	return &pressure{r.Took, r.Wall}, nil
+	return &pressure{r.Took, r.Wall, used}, nil
+}
+
+// cpuUsed returns the CPU time of this process until now.
+func cpuUsed() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // templates writes reviews in which the number of the request is to be filled
@@ -146,7 +164,7 @@ func (s *suite) writeLoad(b *bytes.Buffer, folder string) error {
 
 A second process asks the webhook over TLS on the loopback, with %d connections of HTTP/1.1 that are kept, each with the
 next request as soon as it has the answer: so much as the machine can do. Both handlers are served by the same server, in
-turns, %d of %s each. Server and driver share the cores.
+turns, %d of %s each. Server and driver share the cores; CPU time is the server's alone, with TLS and transport.
 
 | pods | | upstream | ingraft | ratio |
 | --- | --- | --- | --- | --- |
@@ -165,6 +183,7 @@ turns, %d of %s each. Server and driver share the cores.
 			return err
 		}
 		fmt.Fprintf(b, "| %s | requests/s | %.0f | %.0f | %s |\n", kind.name, their.rate(), our.rate(), factor(our.rate()/their.rate()))
+		fmt.Fprintf(b, "| %s | CPU time a request | %s | %s | %s |\n", kind.name, duration(their.each()), duration(our.each()), factor(float64(their.each())/float64(our.each())))
 		for _, q := range []struct {
 			name string
 			part float64
