@@ -26,7 +26,7 @@ type Respelling struct {
 // are not of the simplest kind, and Edit has to look closer.
 func NewDraft(doc *Document, root *Node) *Draft {
 	if doc.Format == JSON && bytes.IndexByte(doc.Text.Data, '\n') >= 0 && !singleLine(doc.Root) ||
-		len(doc.aliases) > 0 || len(doc.entries) > 0 || hasOddBreaks(doc.Text.Data) || hasProperties(doc) || doc.Root.Kind() != Map || root.Kind() != Map {
+		len(doc.aliases) > 0 || len(doc.entries) > 0 || hasOddBreaks(doc.Text.Data) || doc.Root.Kind() != Map || root.Kind() != Map || hasProperties(doc) {
 		return nil
 	}
 	r := &rewriter{doc: doc, text: doc.Text, src: doc.Text.Data, layout: layoutOf(doc), parents: map[*Node]*Node{}}
