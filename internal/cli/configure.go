@@ -71,7 +71,7 @@ func (k *kubeInject) configure(ctx context.Context) (*setup, error) {
 	k.warnOfMaps(p)
 	s := &setup{native: k.nativeRule(nodes)}
 	s.findings = append(s.findings, list...)
-	if p.template.kind == fromFile && p.values.kind == fromBuiltin && (set == nil || set.HasValues()) {
+	if p.template.kind == fromFile && p.values.kind == fromBuiltin && set != nil && set.HasValues() {
 		if foreign := k.foreignValues(set); foreign != nil {
 			s.findings = append(s.findings, foreign)
 			return s, nil
@@ -100,7 +100,7 @@ func (k *kubeInject) configure(ctx context.Context) (*setup, error) {
 // the image of one release and the arguments of another. It returns nil for a
 // template that asks for nothing of them.
 func (k *kubeInject) foreignValues(set *config.Set) *diag.Diagnostic {
-	if set == nil || set.Detected.Release == release.Newest {
+	if set.Detected.Release == release.Newest {
 		return nil
 	}
 	for _, t := range set.Injection.Templates {

@@ -133,6 +133,9 @@ func notInjection(root *source.Node) (what, fix string) {
 	case root != nil && root.Kind() != source.Map && !hasAction(root):
 		return describe(root), fix
 	case root.Get("apiVersion") != nil && kind != "" && kind != "Pod": // a template may be spelled as a whole Pod
+		if kind == "MutatingWebhookConfiguration" {
+			fix += "; the webhooks of this one are shown by injector config show --webhookFile"
+		}
 		return "a Kubernetes object of kind " + kind, fix
 	case isConfig(root):
 		return "", ""

@@ -97,23 +97,52 @@ func checkCounts(t *testing.T, counts string) {
 	if sum := fmt.Sprintf("%d of %d are equal and %d differ on purpose", same, cases, other); !strings.Contains(string(read(t, "../..", "README.md")), sum) {
 		t.Errorf("README.md does not say: %s", sum)
 	}
-	const path = "../../docs/generations.md"
-	doc := string(read(t, "../../docs", "generations.md"))
-	before, rest, _ := strings.Cut(doc, "| --- | --- | --- | --- |\n")
-	_, after, found := strings.Cut(rest, "\n\n")
-	if !found {
-		t.Fatalf("%s has no table of counts", path)
-	}
-	fresh := before + "| --- | --- | --- | --- |\n" + counts + "\n" + after
-	switch {
-	case fresh == doc || t.Failed():
-	case *update:
-		if err := os.WriteFile(path, []byte(fresh), 0o644); err != nil {
-			t.Fatal(err)
+	for _, page := range countPages {
+		doc := string(read(t, "../../docs", page))
+		before, _, after := cutCounts(t, page, doc)
+		fresh := before + counts + after
+		switch {
+		case fresh == doc || t.Failed():
+		case *update:
+			if err := os.WriteFile("../../docs/"+page, []byte(fresh), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			t.Errorf("docs/%s has other counts; write them with -update:\n%s", page, counts)
 		}
-	default:
-		t.Errorf("%s has other counts; write them with -update:\n%s", path, counts)
 	}
+}
+
+// countPages are the pages with the table of counts.
+var countPages = []string{"generations.md", "conformance.md"}
+
+// cutCounts splits a page around the rows of the table of counts.
+func cutCounts(t *testing.T, name, page string) (before, counts, after string) {
+	t.Helper()
+	const head = "| release | cases | as the release | on purpose not |\n| --- | --- | --- | --- |\n"
+	before, rest, found := strings.Cut(page, head)
+	if !found {
+		t.Fatalf("docs/%s has no table of counts", name)
+	}
+	end := strings.Index(rest, "\n\n") + 1
+	return before + head, rest[:end], rest[end:]
+}
+
+// The pages agree with each other and with the README, also where nothing is
+// recorded to count again.
+func TestCountsOfReleases(t *testing.T) {
+	var tables []string
+	for _, page := range countPages {
+		_, counts, _ := cutCounts(t, page, string(read(t, "../../docs", page)))
+		tables = append(tables, counts)
+	}
+	if tables[0] != tables[1] {
+		t.Errorf("%s has\n%s\nand %s\n%s", countPages[0], tables[0], countPages[1], tables[1])
+	}
+	if rows := strings.Count(tables[0], "\n"); rows != len(tags) {
+		t.Errorf("%d rows for %d tags", rows, len(tags))
+	}
+	checkCounts(t, tables[0])
 }
 
 // diff runs a case and says what is other than recorded.

@@ -109,7 +109,7 @@ func (d *Dialect) fixFor(name string) string {
 		f, ok = release.Feature{Span: release.FunctionSpan(name)}, true
 	}
 	if !ok {
-		if near := diag.Nearest(name, d.functions()); near != "" {
+		if near := diag.Nearest(name, d.words()); near != "" {
 			return "did you mean " + near + "?"
 		}
 		return newerRelease
@@ -117,8 +117,8 @@ func (d *Dialect) fixFor(name string) string {
 	return "releases " + f.Span.String() + " have it, and the configuration is read as one of " + d.release.String() + ": choose another with --generation"
 }
 
-// functions lists the names of the functions of the dialect.
-func (d *Dialect) functions() []string {
+// words lists the names of the functions of the dialect and the keywords.
+func (d *Dialect) words() []string {
 	var names []string
 	add := func(name string) {
 		if d.has(name) {
@@ -136,6 +136,7 @@ func (d *Dialect) functions() []string {
 	for _, name := range [...]string{"and", "or", "not", "len", "index", "slice", "print", "printf", "println", "eq", "ne", "lt", "le", "gt", "ge"} {
 		add(name)
 	}
+	names = append(names, "if", "else", "end", "range", "with", "define", "template", "block")
 	slices.Sort(names)
 	return slices.Compact(names)
 }

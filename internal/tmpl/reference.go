@@ -10,6 +10,7 @@ import (
 	"text/template/parse"
 
 	"github.com/ingraft/ingraft/internal/diag"
+	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -28,6 +29,9 @@ type reference struct {
 func (t *Template) parseReference() (*reference, *diag.Diagnostic) {
 	trees, err := parseTrees(string(t.text.Data), t.dialect)
 	if err != nil {
+		if d := t.notEnded(err); d != nil {
+			return nil, d
+		}
 		span, message := t.syntaxError(err)
 		return nil, t.diagnose(CodeSyntax, span, message, "")
 	}
@@ -52,6 +56,21 @@ func parseTrees(text string, dialect *Dialect) (trees map[string]*parse.Tree, er
 	tree.Mode = parse.SkipFuncCheck
 	_, err = tree.Parse(text, dialect.left, dialect.right, trees)
 	return trees, err
+}
+
+// notEnded finds the word that should have ended a statement in a template whose
+// text ends too early: where there is no such function, the mesh's injector
+// stops there, and the parser here at the very end. It returns nil for none.
+func (t *Template) notEnded(err error) *diag.Diagnostic {
+	if !strings.HasSuffix(err.Error(), "unexpected EOF") {
+		return nil
+	}
+	for _, u := range release.Uses(t.text, t.dialect.left, t.dialect.right) {
+		if u.Kind == release.Function && !t.dialect.has(u.Name) {
+			return t.dialect.NoFunction(t.name, u.At)
+		}
+	}
+	return nil
 }
 
 // syntaxError splits an error of the parser, "template: inject:LINE: message",

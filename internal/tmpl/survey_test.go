@@ -153,3 +153,20 @@ func TestSurveyFunctionsAndText(t *testing.T) {
 		}
 	}
 }
+
+// A misspelt word is told at its place, with the one that was meant.
+func TestMisspeltWords(t *testing.T) {
+	for template, want := range map[string]string{
+		"{{ if .Spec }}\nx\n{{ ende }}\ny": `t:3:4: function "ende" is not defined: did you mean end?`,
+		"{{ toYmal .Spec }}":               `t:1:4: function "toYmal" is not defined: did you mean toYaml?`,
+		"{{ if .Spec }}":                   "t:1:1: unexpected EOF: ",
+	} {
+		_, bad := Parse("x", source.NewText("t", []byte(template)))
+		if bad == nil {
+			t.Fatalf("%s: no error", template)
+		}
+		if got := fmt.Sprintf("%s: %s: %s", bad.Span.Pos(), strings.TrimPrefix(bad.Message, `template "x": `), bad.Fix); got != want {
+			t.Errorf("%s: %s, want %s", template, got, want)
+		}
+	}
+}

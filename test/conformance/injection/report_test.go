@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // tally counts what came of the cases of one part of the suite.
@@ -74,8 +75,23 @@ var report reports
 // reportFile holds the counts of a whole run.
 const reportFile = "../../../docs/conformance.md"
 
-// page writes the counts as a page of the documentation.
-func (r *reports) page(c *coverage) string {
+// releasesHeading begins the section of the page that TestReleases of
+// internal/inject writes and holds: no run here changes it.
+const releasesHeading = "## Older releases, tag by tag\n"
+
+// releasesOf returns that section of a page.
+func releasesOf(page string) string {
+	_, section, found := strings.Cut(page, releasesHeading)
+	if !found {
+		return ""
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	return releasesHeading + section
+}
+
+// page writes the counts as a page of the documentation, with the section about
+// older releases as it is.
+func (r *reports) page(c *coverage, releases string) string {
 	var b strings.Builder
 	b.WriteString(`# Conformance
 
@@ -94,7 +110,11 @@ injection); any other fails the run. The same seed generates the same cases. Thi
 	for _, t := range r.tallies {
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d | %d |\n", t.name, t.inputs, t.injected, t.skipped, t.refused, t.equal, t.deliberate(), t.failed)
 	}
-	b.WriteString("\ninjected, skipped, refused: what the mesh does with the inputs.\n\n## Deliberate differences, by reason\n")
+	b.WriteString("\ninjected, skipped, refused: what the mesh does with the inputs.\n\n")
+	if releases != "" {
+		b.WriteString(releases + "\n")
+	}
+	b.WriteString("## Deliberate differences, by reason\n")
 	for _, t := range r.tallies {
 		if len(t.reasons) == 0 {
 			continue
@@ -134,13 +154,13 @@ func (r *reports) lasting(page string, generated bool) []string {
 
 // check compares the page with what the run counted, or writes it.
 func (r *reports) check(c *coverage, update bool) error {
-	page := r.page(c)
-	if update {
-		return os.WriteFile(reportFile, []byte(page), 0o644)
-	}
 	old, err := os.ReadFile(reportFile)
 	if err != nil {
 		return err
+	}
+	page := r.page(c, releasesOf(string(old)))
+	if update {
+		return os.WriteFile(reportFile, []byte(page), 0o644)
 	}
 	generated := true
 	for _, t := range r.tallies {
@@ -157,4 +177,20 @@ func (r *reports) check(c *coverage, update bool) error {
 		}
 	}
 	return nil
+}
+
+// A new page keeps the section that is not this run's.
+func TestPageKeepsOlderReleases(t *testing.T) {
+	old, err := os.ReadFile(reportFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	section := releasesOf(string(old))
+	if !strings.Contains(section, "| 0.8.0 |") {
+		t.Errorf("%s has no section about older releases: %q", reportFile, section)
+	}
+	page := (&reports{}).page(nil, section)
+	if got := releasesOf(page); got != section {
+		t.Errorf("the section becomes %q", got)
+	}
 }
