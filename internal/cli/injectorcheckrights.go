@@ -110,7 +110,7 @@ func (k *injectorCheck) rightsOf(h *admit.Hook, pods []*source.Node) []right {
 	own, _, _ := strings.Cut(h.Service, "/")
 	admission := schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"}
 	core := func(resource string) schema.GroupResource { return schema.GroupResource{Resource: resource} }
-	const bundle = "caBundle is not kept right"
+	const bundle, noMissed = "caBundle is not kept right", "pods that were missed are not counted"
 	if !isOurs(h) {
 		return []right{
 			{"watch", core("configmaps"), own, "", "its configuration is not followed"},
@@ -146,6 +146,17 @@ func (k *injectorCheck) rightsOf(h *admit.Hook, pods []*source.Node) []right {
 		for _, verb := range [...]string{"get", "list", "watch", "patch"} {
 			list = append(list, right{verb, admission, "", kept, bundle})
 		}
+	}
+	if podFlag(pods, "events") == "true" {
+		for _, verb := range [...]string{"create", "patch"} {
+			list = append(list, right{verb, core("events"), "", "", "nobody is told about pods that are denied"})
+		}
+	}
+	if every := podFlag(pods, "missed-every"); every != "" && every != "0s" {
+		list = append(list, right{"list", core("pods"), "", "", noMissed}, right{"get", core("pods"), "", "", noMissed}, right{"list", core("namespaces"), "", "", noMissed})
+	}
+	for _, verb := range [...]string{"list", "watch"} {
+		list = append(list, right{verb, schema.GroupResource{Group: "networking.istio.io", Resource: "proxyconfigs"}, "", "", "ProxyConfig objects are not followed"})
 	}
 	if native := podFlag(pods, "native-sidecars"); native == "" || native == "auto" {
 		list = append(list, right{"list", core("nodes"), "", "", "no sidecar is a native one"})

@@ -20,6 +20,7 @@ import (
 	"github.com/ingraft/ingraft/internal/release"
 	"github.com/ingraft/ingraft/internal/source"
 	"github.com/ingraft/ingraft/internal/upkeep"
+	"github.com/ingraft/ingraft/internal/webhook"
 )
 
 // watched is what an injector knows of its cluster, and keeps up to date.
@@ -217,22 +218,39 @@ func (s *spaces) Deleted(n *source.Node) {
 // Failed logs.
 func (s *spaces) Failed(err error) { s.log.Warn("watching namespaces", "error", err.Error()) }
 
-// keeper keeps the certificates in a Secret, and the caBundle of the webhook
+// newKeeper returns who keeps the certificates in a Secret, and the caBundle of the webhook
 // configurations.
-func (w *watched) keeper(names []string) *upkeep.Keeper {
+func (w *watched) newKeeper(names []string) *upkeep.Keeper {
 	namespace := w.globals.namespace
 	if namespace == "" {
 		namespace = w.client.DefaultNamespace()
 	}
-	host := w.getenv("POD_NAME")
-	if host == "" {
-		host, _ = os.Hostname()
-	}
 	k := &upkeep.Keeper{
 		Client: w.client, Namespace: namespace, Secret: w.secret, Lease: w.secret, Webhooks: w.webhookConfigs, Names: names,
-		Identity: fmt.Sprintf("%s_%s", host, rand.Text()[:8]), Policy: certs.DefaultPolicy, Now: w.Now, Log: w.log,
+		Identity: fmt.Sprintf("%s_%s", w.host(), rand.Text()[:8]), Policy: certs.DefaultPolicy, Now: w.Now, Log: w.log,
 		Apply: func(s *certs.State) { w.serve.serve(s.Serving()) },
 	}
 	k.Register(&w.registry)
 	return k
+}
+
+// host is the name of this replica for people.
+func (w *watched) host() string {
+	if host := w.getenv("POD_NAME"); host != "" {
+		return host
+	}
+	host, _ := os.Hostname()
+	return host
+}
+
+// notices writes Events of what happens to pods.
+func (w *watched) notices() func(webhook.Notice) {
+	events := cluster.NewEvents(w.client, "ingraft-injector", w.host(), w.Now, w.log, &w.registry)
+	go events.Run(w.ctx)
+	return func(n webhook.Notice) {
+		events.Tell(cluster.Event{
+			Namespace: n.Namespace, APIVersion: n.About.APIVersion, Kind: n.About.Kind, Name: n.About.Name, UID: n.UID,
+			Reason: n.Reason, Message: n.Message,
+		})
+	}
 }

@@ -26,7 +26,7 @@ func TestDashboard(t *testing.T) {
 	if err := json.Unmarshal(data, &dashboard); err != nil {
 		t.Fatal(err)
 	}
-	s := serveInjector(t, t.TempDir(), "--kubeconfig", controlPlane(t).Kubeconfig(t), "-n", "mesh", "--secret", "certs")
+	s := serveInjector(t, t.TempDir(), "--kubeconfig", controlPlane(t).Kubeconfig(t), "-n", "mesh", "--secret", "certs", "--events", "--missed-every", "1h")
 	s.await("serving with a new certificate")
 	_, numbers := s.get("/metrics")
 	kinds := map[string]string{}
@@ -38,7 +38,7 @@ func TestDashboard(t *testing.T) {
 	}
 	labels := map[string]string{ // of metrics, and pod, which scraping adds
 		"ingraft_admissions_total": "verdict reason namespace", "ingraft_admission_errors_total": "kind", "ingraft_webhook_requests_total": "code",
-		"ingraft_replica_cache_lookups_total": "result", "ingraft_cabundle_repairs_total": "configuration",
+		"ingraft_replica_cache_lookups_total": "result", "ingraft_cabundle_repairs_total": "configuration", "ingraft_events_total": "result", "ingraft_missed_pods": "namespace",
 	}
 	name, by, shown, used := regexp.MustCompile(`\bingraft_\w+`), regexp.MustCompile(`by \(([^)]*)\)`), regexp.MustCompile(`{{(\w+)}}`), map[string]bool{}
 	selected := regexp.MustCompile(`{(\w+)[!=~]+"`)

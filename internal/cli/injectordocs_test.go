@@ -53,7 +53,7 @@ func TestInjectorDocs(t *testing.T) {
 	table.WriteString("| metric | kind | what it tells |\n| --- | --- | --- |\n")
 	help := ""
 	// All of them has an injector that keeps its certificate in a cluster.
-	keeper := serveInjector(t, dir, "--kubeconfig", controlPlane(t).Kubeconfig(t), "-n", "mesh", "--secret", "certs")
+	keeper := serveInjector(t, dir, "--kubeconfig", controlPlane(t).Kubeconfig(t), "-n", "mesh", "--secret", "certs", "--events", "--missed-every", "1h")
 	keeper.await("serving with a new certificate")
 	_, numbers := keeper.get("/metrics")
 	if !strings.Contains(answers[2], "# TYPE ingraft_admissions_total counter") {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,14 +21,18 @@ import (
 type manifest struct {
 	*app
 	image, revision, configRevision string
-	replicas                        int
-	url, caFile, hookPath           string
-	failurePolicy, webhookVersion   string
-	reinvocation                    string
-	timeout                         int
-	byDefault                       bool
-	onError, nativeSidecars         string
-	platform                        string
+	// ownImage tells that --image was given.
+	ownImage                      bool
+	replicas                      int
+	url, caFile, hookPath         string
+	failurePolicy, webhookVersion string
+	reinvocation                  string
+	timeout                       int
+	byDefault                     bool
+	onError, nativeSidecars       string
+	platform                      string
+	events                        bool
+	missedEvery                   time.Duration
 }
 
 // injectorNamespace is where an injector runs unless -n says otherwise.
@@ -42,21 +47,26 @@ func (a *app) injectorManifestCommand() *cobra.Command {
 and rights, Service, Deployment, disruption budget, autoscaler, and the webhook
 configuration. They are the objects of the Helm chart in deploy/injector.
 
+No image is published: make one ('make image'), and name it with --image.
+
 With --url the webhook runs outside the cluster, and the webhook configuration is
 all there is. -n says where the injector runs (` + injectorNamespace + `), -i where the control plane is.`,
 		Example: `  # Inject where namespaces are labelled istio-injection=enabled
-  ` + a.name + ` injector manifest | kubectl apply -f -
+  ` + a.name + ` injector manifest --image registry.example.com/ingraft:0.1.0 | kubectl apply -f -
 
   # Beside an injector of the mesh, for what is labelled istio.io/rev=ingraft, with the mesh's configuration
-  ` + a.name + ` injector manifest --revision ingraft --config-revision default
+  ` + a.name + ` injector manifest --image registry.example.com/ingraft:0.1.0 --revision ingraft --config-revision default
 
   # Call an injector on this machine
   ` + a.name + ` injector manifest --url https://192.0.2.1:15017/inject --ca-file ca.crt`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return m.run() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			m.ownImage = c.Flags().Changed("image")
+			return m.run()
+		},
 	}
 	f := c.Flags()
-	f.StringVar(&m.image, "image", "ghcr.io/ingraft/ingraft:"+Version, "image of ingraft")
+	f.StringVar(&m.image, "image", "ghcr.io/ingraft/ingraft:"+Version, "image of ingraft; the default one is not published: see 'make image'")
 	f.StringVarP(&m.revision, "revision", "r", "", "revision that namespaces and pods ask for with label istio.io/rev; empty for the default one")
 	f.StringVar(&m.configRevision, "config-revision", "", "revision of the control plane's ConfigMaps, default for those without; empty for --revision")
 	f.IntVar(&m.replicas, "replicas", 2, "number of replicas")
@@ -69,6 +79,8 @@ all there is. -n says where the injector runs (` + injectorNamespace + `), -i wh
 	f.StringVar(&m.webhookVersion, "webhook-version", "v1", "version of the webhook configuration: v1, or v1beta1 for Kubernetes until 1.15")
 	f.BoolVar(&m.byDefault, "namespaces-by-default", false, "inject also where neither namespace nor pod says anything")
 	f.StringVar(&m.onError, "on-error", "deny", "what becomes of a pod that cannot be injected into: deny or allow")
+	f.BoolVar(&m.events, "events", true, "write Events about pods that are denied or get warnings")
+	f.DurationVar(&m.missedEvery, "missed-every", 5*time.Minute, "how often to count pods that should have a sidecar and do not, for a metric; 0 for never")
 	f.StringVar(&m.nativeSidecars, "native-sidecars", "auto", "make the sidecar a native one: true, false, or auto: as the cluster's nodes are")
 	f.StringVar(&m.platform, "platform", "", "openshift, where Namespaces have the users that proxies run as")
 	return c
@@ -91,6 +103,8 @@ func (m *manifest) check() error {
 		return usagef("--platform %q is not openshift", m.platform)
 	case m.timeout < 1 || m.timeout > 30:
 		return usagef("--timeout %d is not 1 to 30 seconds", m.timeout)
+	case m.missedEvery < 0 || m.missedEvery > 0 && m.missedEvery < leastMissedEvery:
+		return usagef("--missed-every %s is less than %s", m.missedEvery, leastMissedEvery)
 	case m.replicas < 1:
 		return usagef("--replicas %d is less than one", m.replicas)
 	case m.hookPath != "/inject" && !strings.HasPrefix(m.hookPath, "/inject/"):
@@ -149,7 +163,7 @@ func (m *manifest) run() error {
 		"istioNamespace": m.globals.istioNamespace, "url": m.url, "path": m.hookPath,
 		"failurePolicy": m.failurePolicy, "timeoutSeconds": m.timeout, "reinvocationPolicy": m.reinvocation,
 		"webhookVersion": m.webhookVersion, "namespacesByDefault": m.byDefault, "onError": m.onError,
-		"nativeSidecars": m.nativeSidecars, "platform": m.platform, "createNamespace": m.url == "",
+		"nativeSidecars": m.nativeSidecars, "platform": m.platform, "createNamespace": m.url == "", "events": m.events, "missedEvery": m.missedEvery.String(),
 	}
 	if m.caFile != "" {
 		bundle, err := os.ReadFile(m.path(m.caFile))
@@ -166,6 +180,9 @@ func (m *manifest) run() error {
 	text, err := renderInjector(values, namespace)
 	if err != nil {
 		return err
+	}
+	if m.url == "" && !m.ownImage {
+		fmt.Fprintf(m.Stderr, "note: no image of ingraft is published, so %s has to be made ('make image') and loaded into the cluster's machines; else name the one in your registry with --image\n", m.image)
 	}
 	_, err = m.Stdout.Write(text)
 	return wroteStdout(err)

@@ -3,10 +3,12 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -207,6 +209,19 @@ func rightsOf(objects []*source.Node) *rights {
 	return r
 }
 
+// await waits until a right was used, trying again and again.
+func (r *rights) await(t *testing.T, right string, try func()) {
+	t.Helper()
+	eventually(t, "nobody uses the right to "+right, func() bool {
+		if try != nil {
+			try()
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.used[right+" []"]
+	})
+}
+
 func (r rule) String() string { return fmt.Sprint(r.verb, " ", r.resource, " ", r.names) }
 
 // denied tells what the rules do not grant.
@@ -248,8 +263,23 @@ func TestManifestGrantsWhatIsNeeded(t *testing.T) {
 		args = append(args, a.Str())
 	}
 	args = append(args, "--kubeconfig", api.Kubeconfig(t))
+	// A pod that was missed is looked at.
+	api.Put("/api/v1/namespaces/shop", testkit.Object{"metadata": testkit.Object{"labels": testkit.Object{"istio-injection": "enabled"}}})
+	api.Put("/api/v1/namespaces/shop/pods/web", testkit.Object{"metadata": testkit.Object{"namespace": "shop"}, "spec": testkit.Object{"containers": []any{testkit.Object{"name": "web"}}}})
 	one := serveInjector(t, t.TempDir(), args...)
 	one.await("caBundle was put right")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	deny := func() {
+		resp, err := client.Post("https://"+one.webhook+"/inject", "application/json", strings.NewReader(deniedReview))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	granted.await(t, "get pods", nil)
+	deny()
+	granted.await(t, "create events", nil)
+	granted.await(t, "patch events", deny) // counted up, a while later
 	two := serveInjector(t, t.TempDir(), args...)
 	two.await("serving with a new certificate")
 	// The Secret is broken: the one that leads writes it again.

@@ -26,14 +26,22 @@ type missed struct {
 	all    bool
 	output string
 
-	client *cluster.Client
-	hooks  []admit.Hook
+	finder
 	// engines are those of the revisions met so far.
 	engines map[string]*inject.Engine
 }
 
+// finder looks for pods without the sidecar that they should have.
+type finder struct {
+	client *cluster.Client
+	hooks  []admit.Hook
+	// engine returns the engine of a revision.
+	engine func(ctx context.Context, revision string) (*inject.Engine, error)
+}
+
 func (a *app) injectorMissedCommand() *cobra.Command {
 	m := &missed{kubeInject: &kubeInject{app: a}, engines: map[string]*inject.Engine{}}
+	m.engine = m.engineOf
 	c := &cobra.Command{
 		Use:   "missed",
 		Short: "List pods that should have a sidecar and do not",
@@ -162,7 +170,7 @@ func (m *missed) find(ctx context.Context) ([]missedPod, error) {
 }
 
 // judge tells a pod that lacks its sidecar; nil for all others.
-func (m *missed) judge(ctx context.Context, pod, namespace *source.Node) (*missedPod, error) {
+func (m *finder) judge(ctx context.Context, pod, namespace *source.Node) (*missedPod, error) {
 	switch pod.Get("status", "phase").Str() {
 	case "Succeeded", "Failed":
 		return nil, nil // it is over
@@ -223,9 +231,9 @@ func restart(owner, pod kube.Ref) string {
 	return fmt.Sprintf("kubectl -n %s delete pod %s", pod.Namespace, pod.Name)
 }
 
-// engine returns the engine of a revision: with its injection configuration, or
+// engineOf returns the engine of a revision: with its injection configuration, or
 // with the default one where that cannot be used.
-func (m *missed) engine(ctx context.Context, revision string) (*inject.Engine, error) {
+func (m *missed) engineOf(ctx context.Context, revision string) (*inject.Engine, error) {
 	if e := m.engines[revision]; e != nil {
 		return e, nil
 	}

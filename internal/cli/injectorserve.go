@@ -23,6 +23,7 @@ import (
 	"github.com/ingraft/ingraft/internal/inject"
 	"github.com/ingraft/ingraft/internal/metrics"
 	"github.com/ingraft/ingraft/internal/source"
+	"github.com/ingraft/ingraft/internal/upkeep"
 	"github.com/ingraft/ingraft/internal/webhook"
 )
 
@@ -39,6 +40,10 @@ type serve struct {
 	// secret and webhookConfigs name what is kept in the cluster.
 	secret         string
 	webhookConfigs []string
+	// events says to write Events, and missedEvery how often to count pods that were
+	// missed, 0 for never.
+	events      bool
+	missedEvery time.Duration
 	// configRevision is the revision of the ConfigMaps, where it is another than
 	// that of the injector.
 	configRevision string
@@ -57,6 +62,10 @@ type serve struct {
 	cluster *watched
 	// loaded is what the configuration was made of last.
 	loaded *pieces
+	// engine is the one in use.
+	engine atomic.Pointer[inject.Engine]
+	// keeper keeps what is in the cluster; nil where nothing is.
+	keeper *upkeep.Keeper
 }
 
 // drainTime is how long an injector that ends goes on serving: what a
@@ -116,6 +125,8 @@ monitoring port. The log is JSON, on standard error, one line an admission.`,
 	f.StringVar(&s.configRevision, "config-revision", "", "revision of the ConfigMaps, default for those without; empty for --revision")
 	f.StringVar(&s.secret, "secret", "", "Secret, in --namespace, to keep ingraft's own certificate in; and Lease by which replicas agree who does")
 	f.StringSliceVar(&s.webhookConfigs, "webhook-config", nil, "MutatingWebhookConfiguration whose caBundle to keep right (repeatable)")
+	f.BoolVar(&s.events, "events", false, "write Events about pods that are denied or get warnings, bounded in rate")
+	f.DurationVar(&s.missedEvery, "missed-every", 0, "how often to count pods that should have a sidecar and do not, for a metric; 0 for never")
 	f.StringVar(&s.onError, "on-error", "deny", "what becomes of a pod that cannot be injected into: deny, or allow: it is made as it is, with a warning")
 	f.StringVar(&s.cacheSize, "cache-size", "32Mi", "memory for answers to replicas, 0 for none")
 	f.DurationVar(&s.drain, "drain", drainTime, "how long to go on serving once told to end")
@@ -158,23 +169,30 @@ func (s *serve) check() error {
 	if s.drain < 0 {
 		return usagef("--drain is negative")
 	}
+	if s.missedEvery < 0 || s.missedEvery > 0 && s.missedEvery < leastMissedEvery {
+		return usagef("--missed-every %s is less than %s", s.missedEvery, leastMissedEvery).hinted("All pods of the cluster are read each time: write for example 5m, or 0 for never.")
+	}
 	return nil
 }
 
 func (s *serve) run(ctx context.Context) error {
 	s.log = s.logger()
-	s.handler = webhook.New(webhook.Options{
-		Log: s.log, Metrics: webhook.NewMetrics(&s.registry), AllowOnError: s.onError == "allow",
-		CacheBytes: int(s.cacheBytes), Now: s.Now,
-	})
-	s.reloader = &webhook.Reloader{Load: s.load, Handler: s.handler, Log: s.log, Now: s.Now}
-	s.registerMetrics()
 	background, stop := context.WithCancel(ctx)
 	defer stop()
 	s.ctx = background
 	if err := s.findCluster(); err != nil {
 		return err
 	}
+	options := webhook.Options{
+		Log: s.log, Metrics: webhook.NewMetrics(&s.registry), AllowOnError: s.onError == "allow",
+		CacheBytes: int(s.cacheBytes), Now: s.Now,
+	}
+	if s.events {
+		options.Notice = s.cluster.notices()
+	}
+	s.handler = webhook.New(options)
+	s.reloader = &webhook.Reloader{Load: s.load, Handler: s.handler, Log: s.log, Now: s.Now}
+	s.registerMetrics()
 	files := webhook.NewFiles(s.paths(s.injectConfigFile, s.meshConfigFile, s.valuesFile)...)
 	if err := s.reloader.Reload(ctx); err != nil {
 		return fmt.Errorf("loading the configuration: %w", err)
@@ -216,6 +234,9 @@ func (s *serve) run(ctx context.Context) error {
 		defer server.Monitoring.Close()
 		started = append(started, "monitoring", server.Monitoring.Addr().String())
 	}
+	if s.missedEvery > 0 {
+		s.cluster.countMissed(background)
+	}
 	s.log.Info("serving", started...)
 
 	ended := make(chan struct{})
@@ -236,14 +257,30 @@ var errNoCertificate = errors.New("there is no certificate yet")
 // findCluster connects to the cluster where something is to come from it, or
 // to be kept in it.
 func (s *serve) findCluster() error {
-	if s.injectConfigFile != "" && s.secret == "" {
+	for _, needs := range []struct {
+		given bool
+		what  string
+	}{
+		{s.secret != "", "keeping a certificate in --secret " + s.secret},
+		{s.events, "writing --events"},
+		{s.missedEvery > 0, "counting pods for --missed-every"},
+	} {
+		if !needs.given || s.cluster != nil {
+			continue
+		}
+		var err error
+		if s.cluster, err = s.connect(); err != nil {
+			return err
+		}
+		if s.cluster == nil {
+			return &hintedError{fmt.Errorf("%s: %w", needs.what, cluster.ErrNotConfigured), "Give --kubeconfig, or run it in a pod with a service account."}
+		}
+	}
+	if s.cluster != nil || s.injectConfigFile != "" {
 		return nil
 	}
 	var err error
 	s.cluster, err = s.connect()
-	if err == nil && s.cluster == nil && s.secret != "" {
-		err = &hintedError{fmt.Errorf("keeping a certificate in --secret %s: %w", s.secret, cluster.ErrNotConfigured), "Give --kubeconfig, or run it in a pod with a service account."}
-	}
 	return err
 }
 
@@ -363,6 +400,7 @@ func (s *serve) load(ctx context.Context) (*webhook.Installation, error) {
 		s.log.Warn("the configuration", "finding", d.Error(), "fix", d.Fix)
 	}
 	native, _ := s.nativeWithoutNodes()
+	s.engine.Store(engine)
 	i := &webhook.Installation{
 		Engine: engine, Revision: s.revision, Getenv: s.engineEnv,
 		Native: func(*source.Node) bool { return native },
@@ -428,7 +466,8 @@ func (s *serve) certificate(addr net.Addr) (keep, resign func(), err error) {
 	}
 	names = append(names, ips...)
 	if s.secret != "" {
-		k := s.cluster.keeper(names)
+		k := s.cluster.newKeeper(names)
+		s.keeper = k
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)

@@ -60,7 +60,7 @@ const (
 	eventBurst, eventEvery = 20, time.Second
 	// eventAgain is how long an Event that was written is left alone, however often
 	// it is told.
-	eventAgain = 10 * time.Second
+	eventAgain = 5 * time.Second
 	// maxEvents bounds the memory, by Events that are known.
 	maxEvents = 500
 	// eventLife is how long an Event counts as the same one: as long as API servers

@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -188,6 +189,38 @@ func (g *gauge) info() Info { return g.of }
 func (g *gauge) write(b *bufio.Writer) {
 	if v, ok := g.read(); ok {
 		b.WriteString(g.of.Name + " " + number(v) + "\n")
+	}
+}
+
+// gauges are numbers by the value of a label, asked for when metrics are written.
+type gauges struct {
+	of   Info
+	read func() map[string]float64
+}
+
+// Gauges makes a gauge for every value of a label. What is beyond the bound on
+// series is summed up under Other.
+func (r *Registry) Gauges(name, help, label string, read func() map[string]float64) {
+	r.add(&gauges{Info{name, help, "gauge", []string{label}}, read})
+}
+
+func (g *gauges) info() Info { return g.of }
+
+func (g *gauges) write(b *bufio.Writer) {
+	each, other := g.read(), 0.0
+	values := slices.Sorted(maps.Keys(each))
+	line := func(value string, v float64) {
+		b.WriteString(g.of.Name + "{" + g.of.Labels[0] + `="` + escape(value) + `"} ` + number(v) + "\n")
+	}
+	for i, value := range values {
+		if i >= maxSeries-1 && len(values) > maxSeries {
+			other += each[value]
+			continue
+		}
+		line(value, each[value])
+	}
+	if len(values) > maxSeries {
+		line(Other, other)
 	}
 }
 

@@ -77,3 +77,32 @@ func TestSeriesAreBounded(t *testing.T) {
 		t.Errorf("%d lines", lines)
 	}
 }
+
+// A gauge by a label has what it was given last, and is bounded.
+func TestGaugesByLabel(t *testing.T) {
+	var r metrics.Registry
+	each := map[string]float64{"shop": 2, `a"b`: 1}
+	r.Gauges("missed", "Missed.", "namespace", func() map[string]float64 { return each })
+	text := func() string {
+		var b strings.Builder
+		if err := r.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if got, want := text(), "# HELP missed Missed.\n# TYPE missed gauge\nmissed{namespace=\"a\\\"b\"} 1\nmissed{namespace=\"shop\"} 2\n"; got != want {
+		t.Errorf("got %s", got)
+	}
+	each = nil
+	if got := text(); strings.Contains(got, "missed{") {
+		t.Errorf("got %s", got)
+	}
+	each = map[string]float64{}
+	for i := range 3000 {
+		each[fmt.Sprintf("n%04d", i)] = 1
+	}
+	got := text()
+	if strings.Count(got, "\n") != 2002 || !strings.HasSuffix(got, "missed{namespace=\"n1998\"} 1\nmissed{namespace=\"other\"} 1001\n") {
+		t.Errorf("%d lines, the end is %s", strings.Count(got, "\n"), got[len(got)-100:])
+	}
+}

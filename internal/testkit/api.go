@@ -127,6 +127,19 @@ func (a *API) Get(path string) Object {
 	return clone(a.objects[path])
 }
 
+// All returns copies of the objects below a path.
+func (a *API) All(collection string) []Object {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var list []Object
+	for _, p := range slices.Sorted(maps.Keys(a.objects)) {
+		if within(p, collection, "") {
+			list = append(list, clone(a.objects[p]))
+		}
+	}
+	return list
+}
+
 // Deny takes rights away; verb is get, list, watch, create, update or patch, and
 // path that of the object, also where a list or watch selects one by its name.
 func (a *API) Deny(denied func(verb, path string) bool) {

@@ -72,6 +72,9 @@ func (k *Keeper) Register(m *metrics.Registry) {
 	})
 }
 
+// Leading reports whether this replica is the one that writes.
+func (k *Keeper) Leading() bool { return k.leading.Load() }
+
 // Run keeps the objects until the context ends: at once where one of them
 // changes, and from time to time.
 func (k *Keeper) Run(ctx context.Context) {

@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ingraft/ingraft/internal/diag"
 	"github.com/ingraft/ingraft/internal/inject"
+	"github.com/ingraft/ingraft/internal/kube"
 	"github.com/ingraft/ingraft/internal/source"
 )
 
@@ -55,6 +57,23 @@ type Options struct {
 	CacheBytes int
 	// Now is the clock.
 	Now func() time.Time
+	// Notice is told what happened to a pod that was denied, or admitted with
+	// warnings, unless it was a dry run; nil for nobody. Replicas that get an answer
+	// from the cache are not told again. It must not wait.
+	Notice func(Notice)
+}
+
+// Notice is what there is to tell about a pod.
+type Notice struct {
+	// Namespace is the pod's.
+	Namespace string
+	// About is the object that people look at: the pod's controller, since a pod
+	// that is denied does not exist, or a pod that has none. UID is its uid.
+	About kube.Ref
+	UID   string
+	// Reason is InjectionDenied, InjectionFailed for a pod that was admitted as it
+	// is, or InjectionWarning.
+	Reason, Message string
 }
 
 // Handler answers reviews: POST on any path. It may be used by any number of
@@ -318,6 +337,35 @@ func (x *exchange) reply(a *answer, tail []byte) {
 		x.Metrics.patch.Observe(float64(a.size))
 	}
 	x.tell(a, err)
+	if x.Notice != nil && (a.verdict >= denied || len(a.warnings) > 0) && !x.review.request.Get("dryRun").IsTrue() {
+		x.notice(a)
+	}
+}
+
+// notice tells what happened to a pod: once for all its warnings.
+func (x *exchange) notice(a *answer) {
+	n := Notice{Namespace: x.review.namespace, Reason: "InjectionWarning", Message: strings.Join(a.warnings, "; ")}
+	switch a.verdict {
+	case denied:
+		n.Reason, n.Message = "InjectionDenied", a.message
+	case passed:
+		n.Reason = "InjectionFailed"
+	}
+	metadata := x.review.object.Get("metadata")
+	n.About = kube.Ref{APIVersion: "v1", Kind: "Pod", Name: metadata.Get("name").Str()}
+	for _, ref := range metadata.Get("ownerReferences").Items() {
+		if ref.Get("controller").IsTrue() {
+			n.About = kube.Ref{APIVersion: ref.Get("apiVersion").Str(), Kind: ref.Get("kind").Str(), Name: ref.Get("name").Str()}
+			n.UID = ref.Get("uid").Str()
+		}
+	}
+	if n.About.Name == "" {
+		n.About.Name = strings.TrimSuffix(metadata.Get("generateName").Str(), "-")
+	}
+	if n.Namespace == "" || n.About.Name == "" {
+		return // nowhere to tell it
+	}
+	x.Notice(n)
 }
 
 var jsonType = []string{"application/json"}

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -418,5 +419,42 @@ func TestWithoutConfiguration(t *testing.T) {
 	w, _ := post(t, h, "/inject", reviewOf("v1", "u", "shop", plainPod))
 	if w.Code != http.StatusServiceUnavailable {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// Whoever wants to tell people learns of pods that were denied, admitted as they
+// are or given warnings, by the object that people look at, but not of dry runs.
+func TestNotices(t *testing.T) {
+	var got []webhook.Notice
+	for _, allow := range []bool{false, true} {
+		h := newHook(t, defaultEngine(t), func(o *webhook.Options, _ *webhook.Installation) {
+			o.AllowOnError = allow
+			o.CacheBytes = 1 << 20
+			o.Notice = func(n webhook.Notice) { got = append(got, n) }
+		})
+		const controlled = `"generateName":"web-5d-","ownerReferences":[{"kind":"Other","name":"x"},{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-5d","uid":"r1","controller":true}]`
+		pod := func(metadata, key string) string {
+			return `{"metadata":{` + metadata + `,"annotations":{"` + key + `":"http"}},"spec":{"containers":[{"name":"web","image":"nginx"}]}}`
+		}
+		const ports = "traffic.sidecar.istio.io/includeInboundPorts"
+		post(t, h, "/inject", reviewOf("v1", "u", "shop", pod(controlled, ports)))
+		post(t, h, "/inject", strings.Replace(reviewOf("v1", "u", "shop", pod(controlled, ports)), `"dryRun":false`, `"dryRun":true`, 1))
+		post(t, h, "/inject", reviewOf("v1", "u", "shop", plainPod))
+		post(t, h, "/inject", reviewOf("v1", "u", "shop", pod(`"name":"bare"`, "sidecar.istio.io/injekt")))
+		post(t, h, "/inject", reviewOf("v1", "u", "shop", pod(controlled, "sidecar.istio.io/injekt")))
+		post(t, h, "/inject", reviewOf("v1", "u", "shop", pod(controlled, "sidecar.istio.io/injekt"))) // another replica: it is known
+		post(t, h, "/inject", reviewOf("v1", "u", "", pod(`"name":"nowhere"`, ports)))
+	}
+	var lines []string
+	for _, n := range got {
+		if n.Message == "" || n.Namespace != "shop" {
+			t.Errorf("%+v", n)
+		}
+		lines = append(lines, n.Reason+" "+n.About.Kind+" "+n.About.Name+" "+n.UID)
+	}
+	warnings := []string{"InjectionWarning Pod bare ", "InjectionWarning ReplicaSet web-5d r1"}
+	want := append(append(append([]string{"InjectionDenied ReplicaSet web-5d r1"}, warnings...), "InjectionFailed ReplicaSet web-5d r1"), warnings...)
+	if !slices.Equal(lines, want) {
+		t.Errorf("got %q", lines)
 	}
 }
