@@ -337,3 +337,29 @@ func TestLintUnknownValues(t *testing.T) {
 		t.Errorf("a key like one of the mesh's, in an older release: %v", got)
 	}
 }
+
+// No text of a template makes lint fail, and every place lies in the text.
+func FuzzLint(f *testing.F) {
+	for _, s := range lintSamples {
+		f.Add(s.config, s.values, false)
+	}
+	f.Add("spec:\n  containers:\n  - - name: x\n    'image': |\n      a: b\n   - {a: [b, {c: \"d\n e\"}]}\n", "", true)
+	f.Add("{\"spec\": {\"containers\": [{\"name\": \"x\", \"imagee\": \"{{ .ProxyImage }}\"}]}}", "a: {b: 1}", true)
+	f.Add("- : x\n\"\": y\n'': {}\n--- \nkind: Service\n? a\n: b", "", true)
+	f.Fuzz(func(t *testing.T, text, values string, bare bool) {
+		if bare {
+			text = "templates:\n  sidecar: |\n    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n"
+		}
+		for _, asked := range []release.Release{{}, release.V(1, 1), release.V(1, 8), release.V(1, 20)} {
+			set, _ := config.Load(source.NewText("c.yaml", []byte(text)), source.NewText("", nil), source.NewText("v.yaml", []byte(values)), asked)
+			if set == nil {
+				continue
+			}
+			for _, d := range inject.Lint(set) {
+				if s := d.Span; s.Text != nil && (s.Start < 0 || s.End < s.Start || s.End > len(s.Text.Data)) {
+					t.Fatalf("%s at %d to %d of %d bytes", d.Message, s.Start, s.End, len(s.Text.Data))
+				}
+			}
+		}
+	})
+}
