@@ -23,10 +23,10 @@ import (
 // that again; the configuration changes while pods are made.
 func TestManifest(t *testing.T) {
 	t.Parallel() // it waits most of the time; no other walk at that time has its revision
-	const system, name = "ingraft-system", "ingraft-injector-green"
+	const system, name = "ingraft-green", "ingraft-injector-green"
 	mesh := namespace(t, "mesh", nil)
 	meshIn(t, mesh, "green")
-	text, _ := ingraft(t, "", "injector", "manifest", "--revision", "green", "-i", mesh)
+	text, _ := ingraft(t, "", "injector", "manifest", "--revision", "green", "-n", system, "-i", mesh)
 	kubectlReading(t, text, "apply", "--validate=strict", "-f", "-")
 	t.Cleanup(func() {
 		if _, _, err := plane.Kubectl(context.Background(), plane.Kubeconfig, text, "delete", "--wait=false", "-f", "-"); err != nil {

@@ -120,9 +120,29 @@ func awaitEndpoints(t *testing.T, system, name string, want ...*replica) {
 	})
 }
 
-// TestReplicas has the injector as it is in a cluster: the manifest as it is,
-// two replicas on addresses of their own, and a Service whose endpoints the
-// control plane finds by the pods. Under load, one replica after the other is
+// readmeLines returns what runs one of the three lines by which the README has
+// injection at admission.
+func readmeLines(t *testing.T) (run func(line int)) {
+	t.Helper()
+	const first = "ingraft injector manifest | kubectl apply -f -\n"
+	_, rest, found := strings.Cut(read(t, "../../README.md"), "\n"+first)
+	block, _, ended := strings.Cut(rest, "```")
+	lines := strings.Split(first+strings.TrimSpace(block), "\n")
+	if !found || !ended || len(lines) != 3 {
+		t.Fatalf("the README has %d lines for it: %q", len(lines), lines)
+	}
+	return func(line int) {
+		t.Helper()
+		if err := plane.Shell(t.Context(), program, lines[line]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestReplicas has the injector as it is in a cluster, by the three commands
+// that the README has for it: the manifest as it is, two replicas on addresses
+// of their own, and a Service whose endpoints the control plane finds by the
+// pods. Under load, one replica after the other is
 // killed, and one is told to end: no pod is made without a sidecar, controllers
 // get all of theirs, and after a while, or at once where a replica could say
 // that it ends, no pod is refused.
@@ -139,20 +159,34 @@ func TestReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const system, name = "ingraft-replicas", "ingraft-injector-blue"
-	mesh := namespace(t, "mesh", nil)
-	meshIn(t, mesh, "blue")
-	text, _ := ingraft(t, "", "injector", "manifest", "--revision", "blue", "-n", system, "-i", mesh)
-	kubectlReading(t, text, "apply", "--validate=strict", "-f", "-")
+	const mesh, system, name = "istio-system", "ingraft-system", "ingraft-injector"
+	if err := makeNamespace(t.Context(), mesh, nil); err != nil {
+		t.Fatal(err)
+	}
+	removeNamespace(t, mesh)
+	meshIn(t, mesh, "default")
+	const ns = "shop"
+	if err := makeNamespace(t.Context(), ns, nil); err != nil {
+		t.Fatal(err)
+	}
+	removeNamespace(t, ns)
+	kubectlReading(t, deployment, "-n", ns, "apply", "-f", "-")
+	wantShape(t, awaitPods(t, ns, "app=web", 3), plain)
+
+	shell := readmeLines(t)
+	shell(0)
 	t.Cleanup(func() {
-		if _, _, err := plane.Kubectl(context.Background(), plane.Kubeconfig, text, "delete", "--wait=false", "-f", "-"); err != nil {
+		if err := plane.Shell(context.Background(), program, "ingraft injector manifest | kubectl delete --wait=false -f -"); err != nil {
 			t.Error(err)
 		}
 	})
 	replicas := startReplicas(t, system, name, 2, "--drain=5s")
 	awaitEndpoints(t, system, name, replicas...)
-	ns := namespace(t, "shop", map[string]string{"istio.io/rev": "blue"})
+	shell(1)
 	awaitInjection(t, ns, true)
+	shell(2)
+	kubectl(t, "-n", ns, "rollout", "status", "deployment/web", "--timeout=60s")
+	wantShape(t, awaitPods(t, ns, "app=web", 3), native)
 
 	var bare atomic.Int64
 	l := startLoad(t, ns, func(p *corev1.Pod) error {

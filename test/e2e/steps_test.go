@@ -66,13 +66,18 @@ func namespace(t testing.TB, name string, labels map[string]string) string {
 	if err := makeNamespace(t.Context(), name, labels); err != nil {
 		t.Fatal(err)
 	}
+	removeNamespace(t, name)
+	return name
+}
+
+// removeNamespace removes a namespace at the end of a test. When it goes is the
+// namespace controller's business.
+func removeNamespace(t testing.TB, name string) {
 	t.Cleanup(func() {
-		// Whether it goes is the namespace controller's business.
 		if err := plane.Client.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
-	return name
 }
 
 func makeNamespace(ctx context.Context, name string, labels map[string]string) error {

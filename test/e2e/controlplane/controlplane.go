@@ -280,6 +280,14 @@ func (c *ControlPlane) Kubectl(ctx context.Context, kubeconfig, stdin string, ar
 	return run(ctx, exec.CommandContext(ctx, c.bin.Path("kubectl"), args...), stdin, "KUBECONFIG="+kubeconfig, "HOME="+c.Dir)
 }
 
+// Shell runs a line of shell as the administrator, with kubectl and the program
+// under test on the path. An error has what it wrote to standard error.
+func (c *ControlPlane) Shell(ctx context.Context, program, line string) error {
+	path := fmt.Sprintf("PATH='%s:%s':$PATH\n", filepath.Dir(program), c.bin)
+	_, _, err := run(ctx, exec.CommandContext(ctx, "sh", "-c", path+line), "", "KUBECONFIG="+c.Kubeconfig, "HOME="+c.Dir)
+	return err
+}
+
 // run runs a command in an environment of its own.
 func run(_ context.Context, cmd *exec.Cmd, stdin string, env ...string) (stdout, stderr string, err error) {
 	var out, talk bytes.Buffer
