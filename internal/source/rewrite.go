@@ -1059,6 +1059,7 @@ func (r *rewriter) eachOnLines(parts []part) bool {
 // flowInsert inserts an entry behind the one that ends at an offset. A comment
 // on that line stays with its entry.
 func (r *rewriter) flowInsert(end int, text []byte, gap string, many bool) {
+	r.odd = r.odd || r.src[end-1] == ':' // a key without a value, which a comma would join
 	insert := append([]byte{','}, gap...)
 	insert = append(insert, text...)
 	if !many || r.layout.json {
