@@ -236,6 +236,9 @@ func TestSilentCluster(t *testing.T) {
 		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 			t.Errorf("%s: %v", c.timeout, err)
 		}
+		if text := stderr.String(); !strings.HasPrefix(text, "Error: ") || strings.Contains(text, ".go:") {
+			t.Errorf("%s: standard error is not all our own: %s", c.timeout, text)
+		}
 		for _, want := range c.want {
 			if !strings.Contains(stderr.String(), want) {
 				t.Errorf("%s: standard error lacks %q: %s", c.timeout, want, stderr.String())

@@ -17,9 +17,9 @@ func (a *app) clusterConfig() cluster.Config {
 	return cluster.Config{
 		Kubeconfig: g.kubeconfig, Context: g.context,
 		As: g.as, AsUID: g.asUID, AsGroups: g.asGroups,
-		Timeout: g.clientTimeout,
-		Getenv:  a.getenv,
-		Dir:     a.Dir,
+		Timeout: g.clientTimeout, Verbosity: g.logging.verbosity,
+		Getenv: a.getenv,
+		Dir:    a.Dir,
 	}
 }
 

@@ -255,6 +255,9 @@ func (k *kubeInject) check(c *cobra.Command) error {
 	}
 	k.injectMapGiven, k.meshMapGiven = c.Flags().Changed("injectConfigMapName"), c.Flags().Changed("meshConfigMapName")
 	k.revisionGiven = k.revision != ""
+	if k.revisionGiven && !isLabel(k.revision) {
+		return notAName("revision", k.revision)
+	}
 	if k.revision == "default" {
 		k.revision = ""
 	}

@@ -35,7 +35,7 @@ func (l *logging) register(f *pflag.FlagSet) {
 			flag.Hidden = true
 		}
 	})
-	f.IntVar(&l.verbosity, "vklog", 0, "verbosity of logs about requests to the cluster; from 1 on they are written")
+	f.IntVar(&l.verbosity, "vklog", 0, "verbosity of logs about requests to the cluster: 6 names them, 8 shows them whole")
 }
 
 func (l *logging) check() error {

@@ -123,7 +123,18 @@ func (a *app) prepare(c *cobra.Command, _ []string) error {
 	if g.istioNamespace == "" {
 		g.istioNamespace = defaultIstioNamespace
 	}
+	for _, n := range [...]struct{ flag, value string }{{"namespace", g.namespace}, {"istioNamespace", g.istioNamespace}} {
+		if n.value != "" && !isLabel(n.value) {
+			return notAName(n.flag, n.value)
+		}
+	}
 	return g.logging.check()
+}
+
+// notAName is the error where a flag gives what no namespace or revision can be
+// called.
+func notAName(flag, value string) error {
+	return usagef("--%s %q is no name: lower case letters, digits and dashes", flag, value)
 }
 
 // unknownCommand returns the first argument that is no flag of the deepest

@@ -3,11 +3,14 @@ package cluster
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"net/url"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/ingraft/ingraft/internal/source"
 )
@@ -36,6 +40,7 @@ type Client struct {
 // cluster yet. The error is ErrNotConfigured where there is none, else an
 // *Error.
 func Connect(c Config) (*Client, error) {
+	logging.Do(func() { setLogging(c.Verbosity) })
 	t, err := c.target()
 	if err != nil {
 		return nil, err
@@ -51,6 +56,24 @@ func Connect(c Config) (*Client, error) {
 		timeout = DefaultTimeout
 	}
 	return &Client{rest: client, config: t.rest, timeout: timeout, context: t.context, server: t.rest.Host, namespace: t.namespace, answered: new(atomic.Bool)}, nil
+}
+
+// logging is set up once: client-go logs by a state of the process.
+var logging sync.Once
+
+// setLogging keeps client-go from writing to standard error what its errors say
+// as well, unless it is asked to.
+func setLogging(verbosity int) {
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	set := map[string]string{"v": strconv.Itoa(verbosity)}
+	if verbosity <= 0 {
+		set = map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"}
+		klog.SetOutput(io.Discard)
+	}
+	for name, value := range set {
+		_ = flags.Set(name, value) // the values are sound
+	}
 }
 
 // String says which cluster it is: `context "prod" (https://10.0.0.1:6443)`.

@@ -39,6 +39,9 @@ type Config struct {
 	// QPS and Burst bound the rate of requests; 0 means 50 and 100.
 	QPS   float32
 	Burst int
+	// Verbosity is how much client-go logs about requests on the process's
+	// standard error, from 1 to 10; 0 keeps it quiet. The first client decides.
+	Verbosity int
 	// Getenv returns a variable of the environment; nil means os.Getenv.
 	Getenv func(string) string
 	// Dir is the folder that relative paths start from; "" is the one that the
