@@ -29,14 +29,17 @@ func TestEveryFlagHasAScript(t *testing.T) {
 		checked++
 	}
 	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { check("", f) })
-	for _, command := range []string{"kube-inject", "uninject", "version"} {
-		c, _, err := root.Find([]string{command})
+	for _, command := range []string{
+		"kube-inject", "uninject", "version", "injector config show", "injector config lint", "injector config diff", "injector serve",
+		"injector manifest", "injector check", "injector list", "injector missed", "experimental injector list",
+	} {
+		c, _, err := root.Find(strings.Fields(command))
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { check(command, f) })
 	}
-	if checked < 60 {
+	if checked < 120 {
 		t.Errorf("only %d flags were looked for", checked)
 	}
 }

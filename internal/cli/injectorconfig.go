@@ -85,6 +85,9 @@ func (k *kubeInject) readConfig(ctx context.Context) (*config.Set, diag.List, *p
 		return nil, nil, nil, err
 	}
 	k.format = "text"
+	if k.revisionGiven = k.revision != ""; k.revision == "default" {
+		k.revision = ""
+	}
 	var p *pieces
 	var err error
 	if k.injectConfigFile != "" {
