@@ -1059,7 +1059,7 @@ func (r *rewriter) eachOnLines(parts []part) bool {
 // flowInsert inserts an entry behind the one that ends at an offset. A comment
 // on that line stays with its entry.
 func (r *rewriter) flowInsert(end int, text []byte, gap string, many bool) {
-	r.odd = r.odd || r.src[end-1] == ':' // a key without a value, which a comma would join
+	r.odd = r.odd || !endsPlainly(r.src[:end]) // what a comma would join
 	insert := append([]byte{','}, gap...)
 	insert = append(insert, text...)
 	if !many || r.layout.json {
@@ -1081,6 +1081,16 @@ func (r *rewriter) flowInsert(end int, text []byte, gap string, many bool) {
 		r.edit(end, end, []byte{','})
 	}
 	r.insertLines(at, append(text, r.layout.newline...))
+}
+
+// endsPlainly reports whether a text ends in a bracket, a quote, a letter or a
+// digit.
+func endsPlainly(src []byte) bool {
+	switch c := src[len(src)-1]; {
+	case c == '"', c == '\'', c == '}', c == ']', '0' <= c && c <= '9', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+		return true
+	}
+	return false
 }
 
 // replace writes the value of a slot anew. name is the anchor that it gets.
