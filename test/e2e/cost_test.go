@@ -55,7 +55,7 @@ func allower(t *testing.T, name, namespace string, patch []byte) {
 func TestAdmissionCost(t *testing.T) {
 	rounds := 25
 	if *costFile != "" {
-		rounds = 400
+		rounds = 300
 	}
 	i := injectWith(t, "default", nil)
 	labels := map[string]string{"istio-injection": "enabled"}

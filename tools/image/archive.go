@@ -35,9 +35,6 @@ func writeArchive(file, folder, reference string, index v1.ImageIndex, images []
 	if err := os.WriteFile(filepath.Join(folder, "manifest.json"), manifest, 0o644); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
 	next, err := os.Create(file + ".next")
 	if err != nil {
 		return err

@@ -63,7 +63,9 @@ func unpack(t *testing.T, r io.Reader, folder string) map[string]*tar.Header {
 		headers[h.Name] = h
 		path := filepath.Join(folder, h.Name)
 		if h.Typeflag == tar.TypeDir {
-			err = os.Mkdir(path, 0o755)
+			if err = os.Mkdir(path, 0o755); err == nil {
+				err = os.Chmod(path, h.FileInfo().Mode())
+			}
 		} else {
 			var data []byte
 			if data, err = io.ReadAll(archive); err == nil {
@@ -179,6 +181,7 @@ func checkImage(t *testing.T, image v1.Image, version string) {
 		t.Errorf("the folder for temporary files is %v", h)
 	}
 	runs(t, filepath.Join(root, "usr/local/bin/ingraft"), version)
+	confined(t, root)
 }
 
 // runs checks that a program is static, and that it is ingraft.

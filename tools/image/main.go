@@ -37,6 +37,10 @@ type options struct{ module, out, repository, platforms string }
 // run builds the programs and writes the archive. It returns the name of the
 // image with its digest.
 func run(ctx context.Context, o options) (name string, err error) {
+	// Found out first: building takes a while.
+	if err := os.MkdirAll(filepath.Dir(o.out), 0o755); err != nil {
+		return "", fmt.Errorf("writing %s: %w", o.out, err)
+	}
 	folder, err := os.MkdirTemp("", "ingraft-image-")
 	if err != nil {
 		return "", fmt.Errorf("making a folder: %w", err)

@@ -30,7 +30,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 40, "how often to measure; long rows an eighth of it")
 	flag.IntVar(&o.workloads, "workloads", 1000, "Deployments of the stream")
 	flag.BoolVar(&o.profile, "profile", true, "also tell where the time goes")
-	flag.DurationVar(&o.turn, "turn", 2500*time.Millisecond, "how long to drive a webhook at a time")
+	flag.DurationVar(&o.turn, "turn", 2*time.Second, "how long to drive a webhook at a time")
 	flag.StringVar(&o.admission, "admission", "", "file with what test/e2e measured, which is told, too")
 	flag.Parse()
 	if err := run(o, out); err != nil {
