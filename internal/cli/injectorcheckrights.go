@@ -29,8 +29,8 @@ func (k *injectorCheck) configured(ctx context.Context, h *admit.Hook, pods []*s
 	switch {
 	case cluster.IsKind(err, cluster.NotFound):
 		status := "error"
-		if !isOurs(h) && len(pods) == 0 {
-			status = "warning" // it may be another cluster's
+		if len(pods) == 0 {
+			status = "warning" // it may have files, or be another cluster's
 		}
 		k.say(status, check, object, err.Error(), "Install the control plane of that revision, or name the ConfigMaps' with 'injector serve --config-revision'.")
 	case err != nil && ctx.Err() == nil && !isClusterError(err):
