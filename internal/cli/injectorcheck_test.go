@@ -245,7 +245,9 @@ func TestInjectorCheckFindsWhatIsBroken(t *testing.T) {
 			}, 0, [3]string{"warning", "configuration", "policy is disabled"},
 		},
 		"rights of the injector": {
-			func(_ *testing.T, c *checkedCluster) { c.denies = `"resource":"mutatingwebhookconfigurations","verb":"patch"` },
+			func(_ *testing.T, c *checkedCluster) {
+				c.denies = `"resource":"mutatingwebhookconfigurations","verb":"patch"`
+			},
 			1,
 			[3]string{"error", "rights", "it may not patch mutatingwebhookconfigurations.admissionregistration.k8s.io/ingraft-injector: caBundle is not kept right"},
 		},
