@@ -24,6 +24,7 @@ import (
 func TestManifest(t *testing.T) {
 	t.Parallel() // it waits most of the time; no other walk at that time has its revision
 	const system, name = "ingraft-green", "ingraft-injector-green"
+	awaitGone(t, system)
 	mesh := namespace(t, "mesh", nil)
 	meshIn(t, mesh, "green")
 	text, _ := ingraft(t, "", "injector", "manifest", "--revision", "green", "-n", system, "-i", mesh)

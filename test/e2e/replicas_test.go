@@ -159,13 +159,13 @@ func TestReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const mesh, system, name = "istio-system", "ingraft-system", "ingraft-injector"
+	const mesh, system, name, ns = "istio-system", "ingraft-system", "ingraft-injector", "shop"
+	awaitGone(t, mesh, system, ns)
 	if err := makeNamespace(t.Context(), mesh, nil); err != nil {
 		t.Fatal(err)
 	}
 	removeNamespace(t, mesh)
 	meshIn(t, mesh, "default")
-	const ns = "shop"
 	if err := makeNamespace(t.Context(), ns, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,9 @@ func TestReplicas(t *testing.T) {
 	shell := readmeLines(t)
 	shell(0)
 	t.Cleanup(func() {
-		if err := plane.Shell(context.Background(), program, "ingraft injector manifest | kubectl delete --wait=false -f -"); err != nil {
+		if err := plane.Shell(context.Background(), program, "ingraft injector manifest | kubectl delete --wait=false -f - && "+
+			// No kubelet says that they have ended.
+			"kubectl -n "+system+" delete pods --all --force --wait=false"); err != nil {
 			t.Error(err)
 		}
 	})

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -78,6 +79,23 @@ func removeNamespace(t testing.TB, name string) {
 			t.Error(err)
 		}
 	})
+}
+
+// awaitGone waits until namespaces are gone that an earlier run of a test removed.
+func awaitGone(t testing.TB, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		eventually(t, "waiting until namespace "+name+" is gone", func(ctx context.Context) error {
+			_, err := plane.Client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+			switch {
+			case err == nil:
+				return errors.New("it is there")
+			case apierrors.IsNotFound(err):
+				return nil
+			}
+			return err
+		})
+	}
 }
 
 func makeNamespace(ctx context.Context, name string, labels map[string]string) error {
