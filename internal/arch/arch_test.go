@@ -20,7 +20,7 @@ const module = "github.com/ingraft/ingraft/"
 var layers = [][]string{
 	{"internal/source", "internal/diag", "internal/release", "deploy"},
 	{"internal/kube", "internal/annot", "internal/config", "internal/tmpl"},
-	{"internal/inject", "internal/admit", "internal/chart", "internal/undo"},
+	{"internal/inject", "internal/admit", "internal/chart", "internal/undo", "internal/manifest"},
 	{"internal/metrics", "internal/certs", "internal/cluster"},
 	{"internal/upkeep", "internal/webhook"},
 	{"internal/cli"},

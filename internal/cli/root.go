@@ -83,7 +83,7 @@ it did. Commands and flags are those of istioctl; no cluster is needed.`,
 		return usagef("%v", err).hinted("Run '%s --help' for the flags it takes.", c.CommandPath())
 	})
 	a.globals.register(root.PersistentFlags())
-	root.AddCommand(a.kubeInjectCommand(), a.uninjectCommand(), a.injectorCommand(), a.experimentalCommand(), a.versionCommand(), a.optionsCommand())
+	root.AddCommand(a.kubeInjectCommand(), a.uninjectCommand(), a.injectorCommand(), a.manifestCommand(), a.experimentalCommand(), a.versionCommand(), a.optionsCommand())
 	root.SetHelpCommand(a.helpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(a.Args...)

@@ -21,6 +21,8 @@ import (
 type decoder struct {
 	diags diag.List
 	path  []string // keys that lead to the value being read
+	// installing tells that only what the installer's type has is known.
+	installing bool
 }
 
 // message sets the fields of a message (a pointer to a struct) that n holds;

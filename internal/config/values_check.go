@@ -185,7 +185,7 @@ var valuesKinds = [...]reflect.Kind{
 // the chart.
 func (d *decoder) unknownValue(f source.Field, fields []valuesField) {
 	path := d.at(f.Key)
-	if _, ok := slices.BinarySearch(valuesOfChart[:], path); ok || slices.Contains(valuesOfOlder, path) {
+	if _, ok := slices.BinarySearch(valuesOfChart[:], path); !d.installing && (ok || slices.Contains(valuesOfOlder, path)) {
 		return
 	}
 	var known []string

@@ -25,6 +25,7 @@ type Code struct {
 //	IGF05xx  annotations and labels (annot)
 //	IGF06xx  injection of a pod (inject)
 //	IGF07xx  charts (chart)
+//	IGF08xx  what an install is made from (manifest)
 //
 // A code is never given a second meaning, and a number once used is not used
 // again.
@@ -353,6 +354,34 @@ var codes = [...]Code{
 	{
 		"IGF0637", Warning, "probe that the template has too, of another kind",
 		"A template gives the pod's container a probe or a lifecycle hook that the pod has as well, and that asks in another way: by httpGet instead of tcpSocket, say. It can ask in one way only; the pod's is used.",
+	},
+	{
+		"IGF0801", Error, "file that is no IstioOperator",
+		"An install is made from IstioOperator objects of install.istio.io/v1alpha1, one a file. What else a file holds would be ignored.",
+	},
+	{
+		"IGF0802", Error, "path that leads nowhere",
+		"The path of a setting, an overlay or a folder of charts cannot be followed: what it names does not exist, or is of another form.",
+	},
+	{
+		"IGF0803", Warning, "setting or overlay that matches nothing",
+		"The install has no object, item or profile of that name, so that what was written has no effect.",
+	},
+	{
+		"IGF0804", Warning, "list that replaces another",
+		"Lists of later files replace those of earlier ones as a whole. Items, or fields of items, that stand only in the earlier file are lost.",
+	},
+	{
+		"IGF0805", Warning, "number that is meant as text",
+		"Tags, annotations, labels and variables are text. YAML reads 1.10 without quotes as the number 1.1; here it is taken as it was written.",
+	},
+	{
+		"IGF0806", Error, "gateway without a name of its own",
+		"Every gateway needs a name, and one that no other gateway of its namespace has: its Deployment and Service are named after it.",
+	},
+	{
+		"IGF0807", Warning, "what a chart says of its values",
+		"The chart refuses the values that it is given, cannot be rendered with them, or warns of them.",
 	},
 }
 

@@ -1,7 +1,8 @@
 //go:build ignore
 
 // Command gen_schema writes schema_table.go: what the Go types of k8s.io/api
-// say about the fields of pods and of the objects that make them.
+// say about the fields of pods, of the objects that make them, and of those
+// that an install has beside them.
 //
 //	go run gen_schema.go          writes schema_table.go
 //	go run gen_schema.go -stdout  prints it
@@ -17,8 +18,10 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,6 +55,9 @@ var roots = []any{
 	corev1.Lifecycle{},
 	corev1.LocalObjectReference{},
 	corev1.ResourceRequirements{},
+	corev1.Service{},
+	autoscalingv2.HorizontalPodAutoscaler{},
+	policyv1.PodDisruptionBudget{},
 }
 
 // DeploymentConfig is OpenShift's apps.openshift.io/v1 DeploymentConfig, given
@@ -313,6 +319,8 @@ func (s *schema) walk(t reflect.Type, inline bool, out *[]string) {
 				flags = append(flags, "merge")
 			case "retainKeys":
 				flags = append(flags, "retainKeys")
+			case "replace":
+				flags = append(flags, "replaced")
 			default:
 				log.Fatalf("%v.%s: patch strategy %s is not known here", t, f.Name, strategy)
 			}

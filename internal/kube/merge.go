@@ -406,6 +406,10 @@ func mergeField(e *edit, patch source.Field, typ Type, raw, deleting bool) *Merg
 		if typ.Kind() == KindMap {
 			return mergeErr(patch.Value, "want a value, got an object")
 		}
+		if info != nil && info.flags&replaced != 0 {
+			patch.Value, _ = adopt(patch.Value, fieldType, asIs)
+			break
+		}
 		patch.Value, err = mergeMap(cur, patch.Value, fieldType, raw)
 		if err == nil && i < 0 && patch.Value.Len() == 0 {
 			return nil // the typed object has an empty one anyway

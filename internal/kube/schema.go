@@ -59,6 +59,7 @@ const (
 	merge                             // patch strategy: lists are merged
 	retainKeys                        // patch strategy
 	inlined                           // the Go field is one of an embedded struct
+	replaced                          // patch strategy: an object is replaced as a whole
 )
 
 // Merged reports whether strategic merge merges the items of the list, by

@@ -4,31 +4,34 @@ package kube
 
 // The types that have a name.
 const (
-	TypePod                   Type = 8
-	TypePodTemplateSpec       Type = 9
-	TypePodTemplate           Type = 10
-	TypeReplicationController Type = 11
-	TypeDeployment            Type = 12
-	TypeStatefulSet           Type = 13
-	TypeDaemonSet             Type = 14
-	TypeReplicaSet            Type = 15
-	TypeJob                   Type = 16
-	TypeCronJob               Type = 17
-	TypeDeploymentConfig      Type = 18
-	TypeList                  Type = 19
-	TypeObjectMeta            Type = 20
-	TypeLabelSelector         Type = 21
-	TypeNamespace             Type = 22
-	TypeNode                  Type = 23
-	TypePodSpec               Type = 24
-	TypeContainer             Type = 25
-	TypeVolume                Type = 26
-	TypeVolumeMount           Type = 27
-	TypeEnvVar                Type = 28
-	TypeProbe                 Type = 29
-	TypeLifecycle             Type = 30
-	TypeLocalObjectReference  Type = 31
-	TypeResourceRequirements  Type = 32
+	TypePod                     Type = 8
+	TypePodTemplateSpec         Type = 9
+	TypePodTemplate             Type = 10
+	TypeReplicationController   Type = 11
+	TypeDeployment              Type = 12
+	TypeStatefulSet             Type = 13
+	TypeDaemonSet               Type = 14
+	TypeReplicaSet              Type = 15
+	TypeJob                     Type = 16
+	TypeCronJob                 Type = 17
+	TypeDeploymentConfig        Type = 18
+	TypeList                    Type = 19
+	TypeObjectMeta              Type = 20
+	TypeLabelSelector           Type = 21
+	TypeNamespace               Type = 22
+	TypeNode                    Type = 23
+	TypePodSpec                 Type = 24
+	TypeContainer               Type = 25
+	TypeVolume                  Type = 26
+	TypeVolumeMount             Type = 27
+	TypeEnvVar                  Type = 28
+	TypeProbe                   Type = 29
+	TypeLifecycle               Type = 30
+	TypeLocalObjectReference    Type = 31
+	TypeResourceRequirements    Type = 32
+	TypeService                 Type = 33
+	TypeHorizontalPodAutoscaler Type = 34
+	TypePodDisruptionBudget     Type = 35
 )
 
 var typeTable = [...]typeInfo{
@@ -65,280 +68,326 @@ var typeTable = [...]typeInfo{
 	{kind: KindStruct, name: "Lifecycle", lo: 200, n: 3},                                       // 30
 	{kind: KindStruct, name: "LocalObjectReference", lo: 203, n: 1},                            // 31
 	{kind: KindStruct, name: "ResourceRequirements", lo: 204, n: 3},                            // 32
-	{kind: KindStruct, name: "PodStatus", lo: 207, n: 21},                                      // 33
-	{kind: KindStruct, name: "ReplicationControllerSpec", lo: 228, n: 4},                       // 34
-	{kind: KindStruct, name: "ReplicationControllerStatus", lo: 232, n: 6},                     // 35
-	{kind: KindStruct, name: "DeploymentSpec", lo: 238, n: 8},                                  // 36
-	{kind: KindStruct, name: "DeploymentStatus", lo: 246, n: 9},                                // 37
-	{kind: KindStruct, name: "StatefulSetSpec", lo: 255, n: 11},                                // 38
-	{kind: KindStruct, name: "StatefulSetStatus", lo: 266, n: 10},                              // 39
-	{kind: KindStruct, name: "DaemonSetSpec", lo: 276, n: 5},                                   // 40
-	{kind: KindStruct, name: "DaemonSetStatus", lo: 281, n: 10},                                // 41
-	{kind: KindStruct, name: "ReplicaSetSpec", lo: 291, n: 4},                                  // 42
-	{kind: KindStruct, name: "ReplicaSetStatus", lo: 295, n: 7},                                // 43
-	{kind: KindStruct, name: "JobSpec", lo: 302, n: 16},                                        // 44
-	{kind: KindStruct, name: "JobStatus", lo: 318, n: 11},                                      // 45
-	{kind: KindStruct, name: "CronJobSpec", lo: 329, n: 8},                                     // 46
-	{kind: KindStruct, name: "CronJobStatus", lo: 337, n: 3},                                   // 47
-	{kind: KindStruct, name: "DeploymentConfigSpec", lo: 340, n: 9},                            // 48
-	{kind: KindStruct, name: "DeploymentConfigStatus", lo: 349, n: 9},                          // 49
-	{kind: KindStruct, name: "ListMeta", lo: 358, n: 5},                                        // 50
-	{kind: KindList, elem: 0},                                                                  // 51
-	{kind: KindMap, elem: 1},                                                                   // 52
-	{kind: KindList, elem: 151},                                                                // 53
-	{kind: KindList, elem: 1},                                                                  // 54
-	{kind: KindList, elem: 152},                                                                // 55
-	{kind: KindList, elem: 153},                                                                // 56
-	{kind: KindStruct, name: "NamespaceSpec", lo: 363, n: 1},                                   // 57
-	{kind: KindStruct, name: "NamespaceStatus", lo: 364, n: 2},                                 // 58
-	{kind: KindStruct, name: "NodeSpec", lo: 366, n: 7},                                        // 59
-	{kind: KindStruct, name: "NodeStatus", lo: 373, n: 14},                                     // 60
-	{kind: KindList, elem: 26},                                                                 // 61
-	{kind: KindList, elem: 25},                                                                 // 62
-	{kind: KindList, elem: 168},                                                                // 63
-	{kind: KindStruct, name: "PodSecurityContext", lo: 387, n: 13},                             // 64
-	{kind: KindList, elem: 31},                                                                 // 65
-	{kind: KindStruct, name: "Affinity", lo: 400, n: 3},                                        // 66
-	{kind: KindList, elem: 178},                                                                // 67
-	{kind: KindList, elem: 179},                                                                // 68
-	{kind: KindStruct, name: "PodDNSConfig", lo: 403, n: 3},                                    // 69
-	{kind: KindList, elem: 181},                                                                // 70
-	{kind: KindMap, elem: 5},                                                                   // 71
-	{kind: KindList, elem: 182},                                                                // 72
-	{kind: KindStruct, name: "PodOS", lo: 406, n: 1},                                           // 73
-	{kind: KindList, elem: 183},                                                                // 74
-	{kind: KindList, elem: 184},                                                                // 75
-	{kind: KindStruct, name: "PodSchedulingGroup", lo: 407, n: 1},                              // 76
-	{kind: KindList, elem: 185},                                                                // 77
-	{kind: KindList, elem: 186},                                                                // 78
-	{kind: KindList, elem: 28},                                                                 // 79
-	{kind: KindList, elem: 187},                                                                // 80
-	{kind: KindList, elem: 188},                                                                // 81
-	{kind: KindList, elem: 27},                                                                 // 82
-	{kind: KindList, elem: 189},                                                                // 83
-	{kind: KindStruct, name: "SecurityContext", lo: 408, n: 12},                                // 84
-	{kind: KindStruct, name: "HostPathVolumeSource", lo: 420, n: 2},                            // 85
-	{kind: KindStruct, name: "EmptyDirVolumeSource", lo: 422, n: 2},                            // 86
-	{kind: KindStruct, name: "GCEPersistentDiskVolumeSource", lo: 424, n: 4},                   // 87
-	{kind: KindStruct, name: "AWSElasticBlockStoreVolumeSource", lo: 428, n: 4},                // 88
-	{kind: KindStruct, name: "GitRepoVolumeSource", lo: 432, n: 3},                             // 89
-	{kind: KindStruct, name: "SecretVolumeSource", lo: 435, n: 4},                              // 90
-	{kind: KindStruct, name: "NFSVolumeSource", lo: 439, n: 3},                                 // 91
-	{kind: KindStruct, name: "ISCSIVolumeSource", lo: 442, n: 11},                              // 92
-	{kind: KindStruct, name: "GlusterfsVolumeSource", lo: 453, n: 3},                           // 93
-	{kind: KindStruct, name: "PersistentVolumeClaimVolumeSource", lo: 456, n: 2},               // 94
-	{kind: KindStruct, name: "RBDVolumeSource", lo: 458, n: 8},                                 // 95
-	{kind: KindStruct, name: "FlexVolumeSource", lo: 466, n: 5},                                // 96
-	{kind: KindStruct, name: "CinderVolumeSource", lo: 471, n: 4},                              // 97
-	{kind: KindStruct, name: "CephFSVolumeSource", lo: 475, n: 6},                              // 98
-	{kind: KindStruct, name: "FlockerVolumeSource", lo: 481, n: 2},                             // 99
-	{kind: KindStruct, name: "DownwardAPIVolumeSource", lo: 483, n: 2},                         // 100
-	{kind: KindStruct, name: "FCVolumeSource", lo: 485, n: 5},                                  // 101
-	{kind: KindStruct, name: "AzureFileVolumeSource", lo: 490, n: 3},                           // 102
-	{kind: KindStruct, name: "ConfigMapVolumeSource", lo: 493, n: 4},                           // 103
-	{kind: KindStruct, name: "VsphereVirtualDiskVolumeSource", lo: 497, n: 4},                  // 104
-	{kind: KindStruct, name: "QuobyteVolumeSource", lo: 501, n: 6},                             // 105
-	{kind: KindStruct, name: "AzureDiskVolumeSource", lo: 507, n: 6},                           // 106
-	{kind: KindStruct, name: "PhotonPersistentDiskVolumeSource", lo: 513, n: 2},                // 107
-	{kind: KindStruct, name: "ProjectedVolumeSource", lo: 515, n: 2},                           // 108
-	{kind: KindStruct, name: "PortworxVolumeSource", lo: 517, n: 3},                            // 109
-	{kind: KindStruct, name: "ScaleIOVolumeSource", lo: 520, n: 10},                            // 110
-	{kind: KindStruct, name: "StorageOSVolumeSource", lo: 530, n: 5},                           // 111
-	{kind: KindStruct, name: "CSIVolumeSource", lo: 535, n: 5},                                 // 112
-	{kind: KindStruct, name: "EphemeralVolumeSource", lo: 540, n: 1},                           // 113
-	{kind: KindStruct, name: "ImageVolumeSource", lo: 541, n: 2},                               // 114
-	{kind: KindStruct, name: "EnvVarSource", lo: 543, n: 5},                                    // 115
-	{kind: KindStruct, name: "ExecAction", lo: 548, n: 1},                                      // 116
-	{kind: KindStruct, name: "HTTPGetAction", lo: 549, n: 5},                                   // 117
-	{kind: KindStruct, name: "TCPSocketAction", lo: 554, n: 2},                                 // 118
-	{kind: KindStruct, name: "GRPCAction", lo: 556, n: 2},                                      // 119
-	{kind: KindStruct, name: "LifecycleHandler", lo: 558, n: 4},                                // 120
-	{kind: KindList, elem: 202},                                                                // 121
-	{kind: KindList, elem: 203},                                                                // 122
-	{kind: KindList, elem: 204},                                                                // 123
-	{kind: KindList, elem: 205},                                                                // 124
-	{kind: KindList, elem: 206},                                                                // 125
-	{kind: KindList, elem: 207},                                                                // 126
-	{kind: KindStruct, name: "PodExtendedResourceClaimStatus", lo: 562, n: 2},                  // 127
-	{kind: KindList, elem: 209},                                                                // 128
-	{kind: KindList, elem: 210},                                                                // 129
-	{kind: KindStruct, name: "DeploymentStrategy", lo: 564, n: 2},                              // 130
-	{kind: KindList, elem: 212},                                                                // 131
-	{kind: KindList, elem: 213},                                                                // 132
-	{kind: KindStruct, name: "StatefulSetUpdateStrategy", lo: 566, n: 2},                       // 133
-	{kind: KindStruct, name: "StatefulSetPersistentVolumeClaimRetentionPolicy", lo: 568, n: 2}, // 134
-	{kind: KindStruct, name: "StatefulSetOrdinals", lo: 570, n: 1},                             // 135
-	{kind: KindList, elem: 215},                                                                // 136
-	{kind: KindStruct, name: "DaemonSetUpdateStrategy", lo: 571, n: 2},                         // 137
-	{kind: KindList, elem: 217},                                                                // 138
-	{kind: KindList, elem: 218},                                                                // 139
-	{kind: KindStruct, name: "PodFailurePolicy", lo: 573, n: 1},                                // 140
-	{kind: KindStruct, name: "SuccessPolicy", lo: 574, n: 1},                                   // 141
-	{kind: KindList, elem: 221},                                                                // 142
-	{kind: KindStruct, name: "UncountedTerminatedPods", lo: 575, n: 2},                         // 143
-	{kind: KindStruct, name: "JobTemplateSpec", lo: 577, n: 2},                                 // 144
-	{kind: KindList, elem: 223},                                                                // 145
-	{kind: KindStruct, name: "DeploymentConfigStrategy", lo: 579, n: 8},                        // 146
-	{kind: KindList, elem: 227},                                                                // 147
-	{kind: KindStruct, name: "DeploymentConfigDetails", lo: 587, n: 2},                         // 148
-	{kind: KindList, elem: 229},                                                                // 149
-	{kind: KindStruct, name: "ShardInfo", lo: 589, n: 1},                                       // 150
-	{kind: KindStruct, name: "OwnerReference", lo: 590, n: 6},                                  // 151
-	{kind: KindStruct, name: "ManagedFieldsEntry", lo: 596, n: 7},                              // 152
-	{kind: KindStruct, name: "LabelSelectorRequirement", lo: 603, n: 3},                        // 153
-	{kind: KindList, elem: 1},                                                                  // 154
-	{kind: KindList, elem: 230},                                                                // 155
-	{kind: KindList, elem: 231},                                                                // 156
-	{kind: KindStruct, name: "NodeConfigSource", lo: 606, n: 1},                                // 157
-	{kind: KindList, elem: 233},                                                                // 158
-	{kind: KindList, elem: 234},                                                                // 159
-	{kind: KindStruct, name: "NodeDaemonEndpoints", lo: 607, n: 1},                             // 160
-	{kind: KindStruct, name: "NodeSystemInfo", lo: 608, n: 11},                                 // 161
-	{kind: KindList, elem: 237},                                                                // 162
+	{kind: KindStruct, name: "Service", lo: 207, n: 5},                                         // 33
+	{kind: KindStruct, name: "HorizontalPodAutoscaler", lo: 212, n: 5},                         // 34
+	{kind: KindStruct, name: "PodDisruptionBudget", lo: 217, n: 5},                             // 35
+	{kind: KindStruct, name: "PodStatus", lo: 222, n: 21},                                      // 36
+	{kind: KindStruct, name: "ReplicationControllerSpec", lo: 243, n: 4},                       // 37
+	{kind: KindStruct, name: "ReplicationControllerStatus", lo: 247, n: 6},                     // 38
+	{kind: KindStruct, name: "DeploymentSpec", lo: 253, n: 8},                                  // 39
+	{kind: KindStruct, name: "DeploymentStatus", lo: 261, n: 9},                                // 40
+	{kind: KindStruct, name: "StatefulSetSpec", lo: 270, n: 11},                                // 41
+	{kind: KindStruct, name: "StatefulSetStatus", lo: 281, n: 10},                              // 42
+	{kind: KindStruct, name: "DaemonSetSpec", lo: 291, n: 5},                                   // 43
+	{kind: KindStruct, name: "DaemonSetStatus", lo: 296, n: 10},                                // 44
+	{kind: KindStruct, name: "ReplicaSetSpec", lo: 306, n: 4},                                  // 45
+	{kind: KindStruct, name: "ReplicaSetStatus", lo: 310, n: 7},                                // 46
+	{kind: KindStruct, name: "JobSpec", lo: 317, n: 16},                                        // 47
+	{kind: KindStruct, name: "JobStatus", lo: 333, n: 11},                                      // 48
+	{kind: KindStruct, name: "CronJobSpec", lo: 344, n: 8},                                     // 49
+	{kind: KindStruct, name: "CronJobStatus", lo: 352, n: 3},                                   // 50
+	{kind: KindStruct, name: "DeploymentConfigSpec", lo: 355, n: 9},                            // 51
+	{kind: KindStruct, name: "DeploymentConfigStatus", lo: 364, n: 9},                          // 52
+	{kind: KindStruct, name: "ListMeta", lo: 373, n: 5},                                        // 53
+	{kind: KindList, elem: 0},                                                                  // 54
+	{kind: KindMap, elem: 1},                                                                   // 55
+	{kind: KindList, elem: 160},                                                                // 56
+	{kind: KindList, elem: 1},                                                                  // 57
+	{kind: KindList, elem: 161},                                                                // 58
+	{kind: KindList, elem: 162},                                                                // 59
+	{kind: KindStruct, name: "NamespaceSpec", lo: 378, n: 1},                                   // 60
+	{kind: KindStruct, name: "NamespaceStatus", lo: 379, n: 2},                                 // 61
+	{kind: KindStruct, name: "NodeSpec", lo: 381, n: 7},                                        // 62
+	{kind: KindStruct, name: "NodeStatus", lo: 388, n: 14},                                     // 63
+	{kind: KindList, elem: 26},                                                                 // 64
+	{kind: KindList, elem: 25},                                                                 // 65
+	{kind: KindList, elem: 177},                                                                // 66
+	{kind: KindStruct, name: "PodSecurityContext", lo: 402, n: 13},                             // 67
+	{kind: KindList, elem: 31},                                                                 // 68
+	{kind: KindStruct, name: "Affinity", lo: 415, n: 3},                                        // 69
+	{kind: KindList, elem: 187},                                                                // 70
+	{kind: KindList, elem: 188},                                                                // 71
+	{kind: KindStruct, name: "PodDNSConfig", lo: 418, n: 3},                                    // 72
+	{kind: KindList, elem: 190},                                                                // 73
+	{kind: KindMap, elem: 5},                                                                   // 74
+	{kind: KindList, elem: 191},                                                                // 75
+	{kind: KindStruct, name: "PodOS", lo: 421, n: 1},                                           // 76
+	{kind: KindList, elem: 192},                                                                // 77
+	{kind: KindList, elem: 193},                                                                // 78
+	{kind: KindStruct, name: "PodSchedulingGroup", lo: 422, n: 1},                              // 79
+	{kind: KindList, elem: 194},                                                                // 80
+	{kind: KindList, elem: 195},                                                                // 81
+	{kind: KindList, elem: 28},                                                                 // 82
+	{kind: KindList, elem: 196},                                                                // 83
+	{kind: KindList, elem: 197},                                                                // 84
+	{kind: KindList, elem: 27},                                                                 // 85
+	{kind: KindList, elem: 198},                                                                // 86
+	{kind: KindStruct, name: "SecurityContext", lo: 423, n: 12},                                // 87
+	{kind: KindStruct, name: "HostPathVolumeSource", lo: 435, n: 2},                            // 88
+	{kind: KindStruct, name: "EmptyDirVolumeSource", lo: 437, n: 2},                            // 89
+	{kind: KindStruct, name: "GCEPersistentDiskVolumeSource", lo: 439, n: 4},                   // 90
+	{kind: KindStruct, name: "AWSElasticBlockStoreVolumeSource", lo: 443, n: 4},                // 91
+	{kind: KindStruct, name: "GitRepoVolumeSource", lo: 447, n: 3},                             // 92
+	{kind: KindStruct, name: "SecretVolumeSource", lo: 450, n: 4},                              // 93
+	{kind: KindStruct, name: "NFSVolumeSource", lo: 454, n: 3},                                 // 94
+	{kind: KindStruct, name: "ISCSIVolumeSource", lo: 457, n: 11},                              // 95
+	{kind: KindStruct, name: "GlusterfsVolumeSource", lo: 468, n: 3},                           // 96
+	{kind: KindStruct, name: "PersistentVolumeClaimVolumeSource", lo: 471, n: 2},               // 97
+	{kind: KindStruct, name: "RBDVolumeSource", lo: 473, n: 8},                                 // 98
+	{kind: KindStruct, name: "FlexVolumeSource", lo: 481, n: 5},                                // 99
+	{kind: KindStruct, name: "CinderVolumeSource", lo: 486, n: 4},                              // 100
+	{kind: KindStruct, name: "CephFSVolumeSource", lo: 490, n: 6},                              // 101
+	{kind: KindStruct, name: "FlockerVolumeSource", lo: 496, n: 2},                             // 102
+	{kind: KindStruct, name: "DownwardAPIVolumeSource", lo: 498, n: 2},                         // 103
+	{kind: KindStruct, name: "FCVolumeSource", lo: 500, n: 5},                                  // 104
+	{kind: KindStruct, name: "AzureFileVolumeSource", lo: 505, n: 3},                           // 105
+	{kind: KindStruct, name: "ConfigMapVolumeSource", lo: 508, n: 4},                           // 106
+	{kind: KindStruct, name: "VsphereVirtualDiskVolumeSource", lo: 512, n: 4},                  // 107
+	{kind: KindStruct, name: "QuobyteVolumeSource", lo: 516, n: 6},                             // 108
+	{kind: KindStruct, name: "AzureDiskVolumeSource", lo: 522, n: 6},                           // 109
+	{kind: KindStruct, name: "PhotonPersistentDiskVolumeSource", lo: 528, n: 2},                // 110
+	{kind: KindStruct, name: "ProjectedVolumeSource", lo: 530, n: 2},                           // 111
+	{kind: KindStruct, name: "PortworxVolumeSource", lo: 532, n: 3},                            // 112
+	{kind: KindStruct, name: "ScaleIOVolumeSource", lo: 535, n: 10},                            // 113
+	{kind: KindStruct, name: "StorageOSVolumeSource", lo: 545, n: 5},                           // 114
+	{kind: KindStruct, name: "CSIVolumeSource", lo: 550, n: 5},                                 // 115
+	{kind: KindStruct, name: "EphemeralVolumeSource", lo: 555, n: 1},                           // 116
+	{kind: KindStruct, name: "ImageVolumeSource", lo: 556, n: 2},                               // 117
+	{kind: KindStruct, name: "EnvVarSource", lo: 558, n: 5},                                    // 118
+	{kind: KindStruct, name: "ExecAction", lo: 563, n: 1},                                      // 119
+	{kind: KindStruct, name: "HTTPGetAction", lo: 564, n: 5},                                   // 120
+	{kind: KindStruct, name: "TCPSocketAction", lo: 569, n: 2},                                 // 121
+	{kind: KindStruct, name: "GRPCAction", lo: 571, n: 2},                                      // 122
+	{kind: KindStruct, name: "LifecycleHandler", lo: 573, n: 4},                                // 123
+	{kind: KindList, elem: 211},                                                                // 124
+	{kind: KindStruct, name: "ServiceSpec", lo: 577, n: 20},                                    // 125
+	{kind: KindStruct, name: "ServiceStatus", lo: 597, n: 2},                                   // 126
+	{kind: KindStruct, name: "HorizontalPodAutoscalerSpec", lo: 599, n: 5},                     // 127
+	{kind: KindStruct, name: "HorizontalPodAutoscalerStatus", lo: 604, n: 6},                   // 128
+	{kind: KindStruct, name: "PodDisruptionBudgetSpec", lo: 610, n: 4},                         // 129
+	{kind: KindStruct, name: "PodDisruptionBudgetStatus", lo: 614, n: 7},                       // 130
+	{kind: KindList, elem: 223},                                                                // 131
+	{kind: KindList, elem: 224},                                                                // 132
+	{kind: KindList, elem: 225},                                                                // 133
+	{kind: KindList, elem: 226},                                                                // 134
+	{kind: KindList, elem: 227},                                                                // 135
+	{kind: KindStruct, name: "PodExtendedResourceClaimStatus", lo: 621, n: 2},                  // 136
+	{kind: KindList, elem: 229},                                                                // 137
+	{kind: KindList, elem: 230},                                                                // 138
+	{kind: KindStruct, name: "DeploymentStrategy", lo: 623, n: 2},                              // 139
+	{kind: KindList, elem: 232},                                                                // 140
+	{kind: KindList, elem: 233},                                                                // 141
+	{kind: KindStruct, name: "StatefulSetUpdateStrategy", lo: 625, n: 2},                       // 142
+	{kind: KindStruct, name: "StatefulSetPersistentVolumeClaimRetentionPolicy", lo: 627, n: 2}, // 143
+	{kind: KindStruct, name: "StatefulSetOrdinals", lo: 629, n: 1},                             // 144
+	{kind: KindList, elem: 235},                                                                // 145
+	{kind: KindStruct, name: "DaemonSetUpdateStrategy", lo: 630, n: 2},                         // 146
+	{kind: KindList, elem: 237},                                                                // 147
+	{kind: KindList, elem: 238},                                                                // 148
+	{kind: KindStruct, name: "PodFailurePolicy", lo: 632, n: 1},                                // 149
+	{kind: KindStruct, name: "SuccessPolicy", lo: 633, n: 1},                                   // 150
+	{kind: KindList, elem: 241},                                                                // 151
+	{kind: KindStruct, name: "UncountedTerminatedPods", lo: 634, n: 2},                         // 152
+	{kind: KindStruct, name: "JobTemplateSpec", lo: 636, n: 2},                                 // 153
+	{kind: KindList, elem: 243},                                                                // 154
+	{kind: KindStruct, name: "DeploymentConfigStrategy", lo: 638, n: 8},                        // 155
+	{kind: KindList, elem: 247},                                                                // 156
+	{kind: KindStruct, name: "DeploymentConfigDetails", lo: 646, n: 2},                         // 157
+	{kind: KindList, elem: 249},                                                                // 158
+	{kind: KindStruct, name: "ShardInfo", lo: 648, n: 1},                                       // 159
+	{kind: KindStruct, name: "OwnerReference", lo: 649, n: 6},                                  // 160
+	{kind: KindStruct, name: "ManagedFieldsEntry", lo: 655, n: 7},                              // 161
+	{kind: KindStruct, name: "LabelSelectorRequirement", lo: 662, n: 3},                        // 162
 	{kind: KindList, elem: 1},                                                                  // 163
-	{kind: KindList, elem: 238},                                                                // 164
-	{kind: KindStruct, name: "NodeConfigStatus", lo: 619, n: 4},                                // 165
-	{kind: KindList, elem: 239},                                                                // 166
-	{kind: KindStruct, name: "NodeFeatures", lo: 623, n: 1},                                    // 167
-	{kind: KindStruct, name: "EphemeralContainer", lo: 624, n: 26},                             // 168
-	{kind: KindStruct, name: "SELinuxOptions", lo: 650, n: 4},                                  // 169
-	{kind: KindStruct, name: "WindowsSecurityContextOptions", lo: 654, n: 4},                   // 170
-	{kind: KindList, elem: 4},                                                                  // 171
-	{kind: KindList, elem: 240},                                                                // 172
-	{kind: KindStruct, name: "SeccompProfile", lo: 658, n: 2},                                  // 173
-	{kind: KindStruct, name: "AppArmorProfile", lo: 660, n: 2},                                 // 174
-	{kind: KindStruct, name: "NodeAffinity", lo: 662, n: 2},                                    // 175
-	{kind: KindStruct, name: "PodAffinity", lo: 664, n: 2},                                     // 176
-	{kind: KindStruct, name: "PodAntiAffinity", lo: 666, n: 2},                                 // 177
-	{kind: KindStruct, name: "Toleration", lo: 668, n: 5},                                      // 178
-	{kind: KindStruct, name: "HostAlias", lo: 673, n: 2},                                       // 179
-	{kind: KindList, elem: 245},                                                                // 180
-	{kind: KindStruct, name: "PodReadinessGate", lo: 675, n: 1},                                // 181
-	{kind: KindStruct, name: "TopologySpreadConstraint", lo: 676, n: 8},                        // 182
-	{kind: KindStruct, name: "PodSchedulingGate", lo: 684, n: 1},                               // 183
-	{kind: KindStruct, name: "PodResourceClaim", lo: 685, n: 3},                                // 184
-	{kind: KindStruct, name: "ContainerPort", lo: 688, n: 5},                                   // 185
-	{kind: KindStruct, name: "EnvFromSource", lo: 693, n: 3},                                   // 186
-	{kind: KindStruct, name: "ContainerResizePolicy", lo: 696, n: 2},                           // 187
-	{kind: KindStruct, name: "ContainerRestartRule", lo: 698, n: 2},                            // 188
-	{kind: KindStruct, name: "VolumeDevice", lo: 700, n: 2},                                    // 189
-	{kind: KindStruct, name: "Capabilities", lo: 702, n: 2},                                    // 190
-	{kind: KindList, elem: 250},                                                                // 191
-	{kind: KindList, elem: 251},                                                                // 192
-	{kind: KindList, elem: 252},                                                                // 193
-	{kind: KindStruct, name: "PersistentVolumeClaimTemplate", lo: 704, n: 2},                   // 194
-	{kind: KindStruct, name: "ObjectFieldSelector", lo: 706, n: 2},                             // 195
-	{kind: KindStruct, name: "ResourceFieldSelector", lo: 708, n: 3},                           // 196
-	{kind: KindStruct, name: "ConfigMapKeySelector", lo: 711, n: 3},                            // 197
-	{kind: KindStruct, name: "SecretKeySelector", lo: 714, n: 3},                               // 198
-	{kind: KindStruct, name: "FileKeySelector", lo: 717, n: 4},                                 // 199
-	{kind: KindList, elem: 254},                                                                // 200
-	{kind: KindStruct, name: "SleepAction", lo: 721, n: 1},                                     // 201
-	{kind: KindStruct, name: "ResourceClaim", lo: 722, n: 2},                                   // 202
-	{kind: KindStruct, name: "PodCondition", lo: 724, n: 7},                                    // 203
-	{kind: KindStruct, name: "HostIP", lo: 731, n: 1},                                          // 204
-	{kind: KindStruct, name: "PodIP", lo: 732, n: 1},                                           // 205
-	{kind: KindStruct, name: "ContainerStatus", lo: 733, n: 15},                                // 206
-	{kind: KindStruct, name: "PodResourceClaimStatus", lo: 748, n: 2},                          // 207
-	{kind: KindList, elem: 259},                                                                // 208
-	{kind: KindStruct, name: "NodeAllocatableResourceClaimStatus", lo: 750, n: 3},              // 209
-	{kind: KindStruct, name: "ReplicationControllerCondition", lo: 753, n: 5},                  // 210
-	{kind: KindStruct, name: "RollingUpdateDeployment", lo: 758, n: 2},                         // 211
-	{kind: KindStruct, name: "DeploymentCondition", lo: 760, n: 6},                             // 212
-	{kind: KindStruct, name: "PersistentVolumeClaim", lo: 766, n: 5},                           // 213
-	{kind: KindStruct, name: "RollingUpdateStatefulSetStrategy", lo: 771, n: 2},                // 214
-	{kind: KindStruct, name: "StatefulSetCondition", lo: 773, n: 5},                            // 215
-	{kind: KindStruct, name: "RollingUpdateDaemonSet", lo: 778, n: 2},                          // 216
-	{kind: KindStruct, name: "DaemonSetCondition", lo: 780, n: 5},                              // 217
-	{kind: KindStruct, name: "ReplicaSetCondition", lo: 785, n: 5},                             // 218
-	{kind: KindList, elem: 262},                                                                // 219
-	{kind: KindList, elem: 263},                                                                // 220
-	{kind: KindStruct, name: "JobCondition", lo: 790, n: 6},                                    // 221
-	{kind: KindList, elem: 1},                                                                  // 222
-	{kind: KindStruct, name: "ObjectReference", lo: 796, n: 7},                                 // 223
-	{kind: KindStruct, name: "CustomDeploymentConfigParams", lo: 803, n: 3},                    // 224
-	{kind: KindStruct, name: "RecreateDeploymentConfigParam", lo: 806, n: 4},                   // 225
-	{kind: KindStruct, name: "RollingDeploymentConfigParams", lo: 810, n: 7},                   // 226
-	{kind: KindStruct, name: "DeploymentConfigTriggerPolicy", lo: 817, n: 2},                   // 227
-	{kind: KindList, elem: 266},                                                                // 228
-	{kind: KindStruct, name: "DeploymentConfigCondition", lo: 819, n: 6},                       // 229
-	{kind: KindStruct, name: "NamespaceCondition", lo: 825, n: 5},                              // 230
-	{kind: KindStruct, name: "Taint", lo: 830, n: 4},                                           // 231
-	{kind: KindStruct, name: "ConfigMapNodeConfigSource", lo: 834, n: 5},                       // 232
-	{kind: KindStruct, name: "NodeCondition", lo: 839, n: 6},                                   // 233
-	{kind: KindStruct, name: "NodeAddress", lo: 845, n: 2},                                     // 234
-	{kind: KindStruct, name: "DaemonEndpoint", lo: 847, n: 1},                                  // 235
-	{kind: KindStruct, name: "NodeSwapStatus", lo: 848, n: 1},                                  // 236
-	{kind: KindStruct, name: "ContainerImage", lo: 849, n: 2},                                  // 237
-	{kind: KindStruct, name: "AttachedVolume", lo: 851, n: 2},                                  // 238
-	{kind: KindStruct, name: "NodeRuntimeHandler", lo: 853, n: 2},                              // 239
-	{kind: KindStruct, name: "Sysctl", lo: 855, n: 2},                                          // 240
-	{kind: KindStruct, name: "NodeSelector", lo: 857, n: 1},                                    // 241
-	{kind: KindList, elem: 269},                                                                // 242
-	{kind: KindList, elem: 270},                                                                // 243
-	{kind: KindList, elem: 271},                                                                // 244
-	{kind: KindStruct, name: "PodDNSConfigOption", lo: 858, n: 2},                              // 245
-	{kind: KindStruct, name: "ConfigMapEnvSource", lo: 860, n: 2},                              // 246
-	{kind: KindStruct, name: "SecretEnvSource", lo: 862, n: 2},                                 // 247
-	{kind: KindStruct, name: "ContainerRestartRuleOnExitCodes", lo: 864, n: 2},                 // 248
-	{kind: KindList, elem: 1},                                                                  // 249
-	{kind: KindStruct, name: "KeyToPath", lo: 866, n: 3},                                       // 250
-	{kind: KindStruct, name: "DownwardAPIVolumeFile", lo: 869, n: 4},                           // 251
-	{kind: KindStruct, name: "VolumeProjection", lo: 873, n: 6},                                // 252
-	{kind: KindStruct, name: "PersistentVolumeClaimSpec", lo: 879, n: 9},                       // 253
-	{kind: KindStruct, name: "HTTPHeader", lo: 888, n: 2},                                      // 254
-	{kind: KindStruct, name: "ContainerState", lo: 890, n: 3},                                  // 255
-	{kind: KindList, elem: 286},                                                                // 256
-	{kind: KindStruct, name: "ContainerUser", lo: 893, n: 1},                                   // 257
-	{kind: KindList, elem: 288},                                                                // 258
-	{kind: KindStruct, name: "ContainerExtendedResourceRequest", lo: 894, n: 3},                // 259
-	{kind: KindMap, elem: 5},                                                                   // 260
-	{kind: KindStruct, name: "PersistentVolumeClaimStatus", lo: 897, n: 8},                     // 261
-	{kind: KindStruct, name: "PodFailurePolicyRule", lo: 905, n: 3},                            // 262
-	{kind: KindStruct, name: "SuccessPolicyRule", lo: 908, n: 2},                               // 263
-	{kind: KindStruct, name: "DeploymentConfigHook", lo: 910, n: 3},                            // 264
-	{kind: KindStruct, name: "DeploymentConfigImageChangeTrig", lo: 913, n: 4},                 // 265
-	{kind: KindStruct, name: "DeploymentConfigCause", lo: 917, n: 2},                           // 266
-	{kind: KindStruct, name: "NodeRuntimeHandlerFeatures", lo: 919, n: 2},                      // 267
-	{kind: KindList, elem: 297},                                                                // 268
-	{kind: KindStruct, name: "PreferredSchedulingTerm", lo: 921, n: 2},                         // 269
-	{kind: KindStruct, name: "PodAffinityTerm", lo: 923, n: 6},                                 // 270
-	{kind: KindStruct, name: "WeightedPodAffinityTerm", lo: 929, n: 2},                         // 271
-	{kind: KindList, elem: 3},                                                                  // 272
-	{kind: KindStruct, name: "SecretProjection", lo: 931, n: 3},                                // 273
-	{kind: KindStruct, name: "DownwardAPIProjection", lo: 934, n: 1},                           // 274
-	{kind: KindStruct, name: "ConfigMapProjection", lo: 935, n: 3},                             // 275
-	{kind: KindStruct, name: "ServiceAccountTokenProjection", lo: 938, n: 3},                   // 276
-	{kind: KindStruct, name: "ClusterTrustBundleProjection", lo: 941, n: 5},                    // 277
-	{kind: KindStruct, name: "PodCertificateProjection", lo: 946, n: 7},                        // 278
-	{kind: KindList, elem: 1},                                                                  // 279
-	{kind: KindStruct, name: "VolumeResourceRequirements", lo: 953, n: 2},                      // 280
-	{kind: KindStruct, name: "TypedLocalObjectReference", lo: 955, n: 3},                       // 281
-	{kind: KindStruct, name: "TypedObjectReference", lo: 958, n: 4},                            // 282
-	{kind: KindStruct, name: "ContainerStateWaiting", lo: 962, n: 2},                           // 283
-	{kind: KindStruct, name: "ContainerStateRunning", lo: 964, n: 1},                           // 284
-	{kind: KindStruct, name: "ContainerStateTerminated", lo: 965, n: 7},                        // 285
-	{kind: KindStruct, name: "VolumeMountStatus", lo: 972, n: 5},                               // 286
-	{kind: KindStruct, name: "LinuxContainerUser", lo: 977, n: 3},                              // 287
-	{kind: KindStruct, name: "ResourceStatus", lo: 980, n: 2},                                  // 288
-	{kind: KindList, elem: 300},                                                                // 289
-	{kind: KindMap, elem: 1},                                                                   // 290
-	{kind: KindStruct, name: "ModifyVolumeStatus", lo: 982, n: 2},                              // 291
-	{kind: KindStruct, name: "PodFailurePolicyOnExitCodesRequirement", lo: 984, n: 3},          // 292
-	{kind: KindList, elem: 301},                                                                // 293
-	{kind: KindStruct, name: "ExecNewPodHook", lo: 987, n: 4},                                  // 294
-	{kind: KindList, elem: 302},                                                                // 295
-	{kind: KindStruct, name: "DeploymentConfigImageTrigCauses", lo: 991, n: 1},                 // 296
-	{kind: KindStruct, name: "NodeSelectorTerm", lo: 992, n: 2},                                // 297
-	{kind: KindStruct, name: "VolumeStatus", lo: 994, n: 1},                                    // 298
-	{kind: KindList, elem: 305},                                                                // 299
-	{kind: KindStruct, name: "PersistentVolumeClaimCondition", lo: 995, n: 6},                  // 300
-	{kind: KindStruct, name: "PodFailurePolicyOnPodConditionsPattern", lo: 1001, n: 2},         // 301
-	{kind: KindStruct, name: "DeploymentConfigTagImg", lo: 1003, n: 2},                         // 302
-	{kind: KindList, elem: 306},                                                                // 303
-	{kind: KindStruct, name: "ImageVolumeStatus", lo: 1005, n: 1},                              // 304
-	{kind: KindStruct, name: "ResourceHealth", lo: 1006, n: 3},                                 // 305
-	{kind: KindStruct, name: "NodeSelectorRequirement", lo: 1009, n: 3},                        // 306
+	{kind: KindList, elem: 250},                                                                // 164
+	{kind: KindList, elem: 251},                                                                // 165
+	{kind: KindStruct, name: "NodeConfigSource", lo: 665, n: 1},                                // 166
+	{kind: KindList, elem: 253},                                                                // 167
+	{kind: KindList, elem: 254},                                                                // 168
+	{kind: KindStruct, name: "NodeDaemonEndpoints", lo: 666, n: 1},                             // 169
+	{kind: KindStruct, name: "NodeSystemInfo", lo: 667, n: 11},                                 // 170
+	{kind: KindList, elem: 257},                                                                // 171
+	{kind: KindList, elem: 1},                                                                  // 172
+	{kind: KindList, elem: 258},                                                                // 173
+	{kind: KindStruct, name: "NodeConfigStatus", lo: 678, n: 4},                                // 174
+	{kind: KindList, elem: 259},                                                                // 175
+	{kind: KindStruct, name: "NodeFeatures", lo: 682, n: 1},                                    // 176
+	{kind: KindStruct, name: "EphemeralContainer", lo: 683, n: 26},                             // 177
+	{kind: KindStruct, name: "SELinuxOptions", lo: 709, n: 4},                                  // 178
+	{kind: KindStruct, name: "WindowsSecurityContextOptions", lo: 713, n: 4},                   // 179
+	{kind: KindList, elem: 4},                                                                  // 180
+	{kind: KindList, elem: 260},                                                                // 181
+	{kind: KindStruct, name: "SeccompProfile", lo: 717, n: 2},                                  // 182
+	{kind: KindStruct, name: "AppArmorProfile", lo: 719, n: 2},                                 // 183
+	{kind: KindStruct, name: "NodeAffinity", lo: 721, n: 2},                                    // 184
+	{kind: KindStruct, name: "PodAffinity", lo: 723, n: 2},                                     // 185
+	{kind: KindStruct, name: "PodAntiAffinity", lo: 725, n: 2},                                 // 186
+	{kind: KindStruct, name: "Toleration", lo: 727, n: 5},                                      // 187
+	{kind: KindStruct, name: "HostAlias", lo: 732, n: 2},                                       // 188
+	{kind: KindList, elem: 265},                                                                // 189
+	{kind: KindStruct, name: "PodReadinessGate", lo: 734, n: 1},                                // 190
+	{kind: KindStruct, name: "TopologySpreadConstraint", lo: 735, n: 8},                        // 191
+	{kind: KindStruct, name: "PodSchedulingGate", lo: 743, n: 1},                               // 192
+	{kind: KindStruct, name: "PodResourceClaim", lo: 744, n: 3},                                // 193
+	{kind: KindStruct, name: "ContainerPort", lo: 747, n: 5},                                   // 194
+	{kind: KindStruct, name: "EnvFromSource", lo: 752, n: 3},                                   // 195
+	{kind: KindStruct, name: "ContainerResizePolicy", lo: 755, n: 2},                           // 196
+	{kind: KindStruct, name: "ContainerRestartRule", lo: 757, n: 2},                            // 197
+	{kind: KindStruct, name: "VolumeDevice", lo: 759, n: 2},                                    // 198
+	{kind: KindStruct, name: "Capabilities", lo: 761, n: 2},                                    // 199
+	{kind: KindList, elem: 270},                                                                // 200
+	{kind: KindList, elem: 271},                                                                // 201
+	{kind: KindList, elem: 272},                                                                // 202
+	{kind: KindStruct, name: "PersistentVolumeClaimTemplate", lo: 763, n: 2},                   // 203
+	{kind: KindStruct, name: "ObjectFieldSelector", lo: 765, n: 2},                             // 204
+	{kind: KindStruct, name: "ResourceFieldSelector", lo: 767, n: 3},                           // 205
+	{kind: KindStruct, name: "ConfigMapKeySelector", lo: 770, n: 3},                            // 206
+	{kind: KindStruct, name: "SecretKeySelector", lo: 773, n: 3},                               // 207
+	{kind: KindStruct, name: "FileKeySelector", lo: 776, n: 4},                                 // 208
+	{kind: KindList, elem: 274},                                                                // 209
+	{kind: KindStruct, name: "SleepAction", lo: 780, n: 1},                                     // 210
+	{kind: KindStruct, name: "ResourceClaim", lo: 781, n: 2},                                   // 211
+	{kind: KindList, elem: 275},                                                                // 212
+	{kind: KindStruct, name: "SessionAffinityConfig", lo: 783, n: 1},                           // 213
+	{kind: KindList, elem: 1},                                                                  // 214
+	{kind: KindStruct, name: "LoadBalancerStatus", lo: 784, n: 1},                              // 215
+	{kind: KindList, elem: 278},                                                                // 216
+	{kind: KindStruct, name: "CrossVersionObjectReference", lo: 785, n: 3},                     // 217
+	{kind: KindList, elem: 279},                                                                // 218
+	{kind: KindStruct, name: "HorizontalPodAutoscalerBehavior", lo: 788, n: 2},                 // 219
+	{kind: KindList, elem: 281},                                                                // 220
+	{kind: KindList, elem: 282},                                                                // 221
+	{kind: KindMap, elem: 7},                                                                   // 222
+	{kind: KindStruct, name: "PodCondition", lo: 790, n: 7},                                    // 223
+	{kind: KindStruct, name: "HostIP", lo: 797, n: 1},                                          // 224
+	{kind: KindStruct, name: "PodIP", lo: 798, n: 1},                                           // 225
+	{kind: KindStruct, name: "ContainerStatus", lo: 799, n: 15},                                // 226
+	{kind: KindStruct, name: "PodResourceClaimStatus", lo: 814, n: 2},                          // 227
+	{kind: KindList, elem: 287},                                                                // 228
+	{kind: KindStruct, name: "NodeAllocatableResourceClaimStatus", lo: 816, n: 3},              // 229
+	{kind: KindStruct, name: "ReplicationControllerCondition", lo: 819, n: 5},                  // 230
+	{kind: KindStruct, name: "RollingUpdateDeployment", lo: 824, n: 2},                         // 231
+	{kind: KindStruct, name: "DeploymentCondition", lo: 826, n: 6},                             // 232
+	{kind: KindStruct, name: "PersistentVolumeClaim", lo: 832, n: 5},                           // 233
+	{kind: KindStruct, name: "RollingUpdateStatefulSetStrategy", lo: 837, n: 2},                // 234
+	{kind: KindStruct, name: "StatefulSetCondition", lo: 839, n: 5},                            // 235
+	{kind: KindStruct, name: "RollingUpdateDaemonSet", lo: 844, n: 2},                          // 236
+	{kind: KindStruct, name: "DaemonSetCondition", lo: 846, n: 5},                              // 237
+	{kind: KindStruct, name: "ReplicaSetCondition", lo: 851, n: 5},                             // 238
+	{kind: KindList, elem: 290},                                                                // 239
+	{kind: KindList, elem: 291},                                                                // 240
+	{kind: KindStruct, name: "JobCondition", lo: 856, n: 6},                                    // 241
+	{kind: KindList, elem: 1},                                                                  // 242
+	{kind: KindStruct, name: "ObjectReference", lo: 862, n: 7},                                 // 243
+	{kind: KindStruct, name: "CustomDeploymentConfigParams", lo: 869, n: 3},                    // 244
+	{kind: KindStruct, name: "RecreateDeploymentConfigParam", lo: 872, n: 4},                   // 245
+	{kind: KindStruct, name: "RollingDeploymentConfigParams", lo: 876, n: 7},                   // 246
+	{kind: KindStruct, name: "DeploymentConfigTriggerPolicy", lo: 883, n: 2},                   // 247
+	{kind: KindList, elem: 294},                                                                // 248
+	{kind: KindStruct, name: "DeploymentConfigCondition", lo: 885, n: 6},                       // 249
+	{kind: KindStruct, name: "NamespaceCondition", lo: 891, n: 5},                              // 250
+	{kind: KindStruct, name: "Taint", lo: 896, n: 4},                                           // 251
+	{kind: KindStruct, name: "ConfigMapNodeConfigSource", lo: 900, n: 5},                       // 252
+	{kind: KindStruct, name: "NodeCondition", lo: 905, n: 6},                                   // 253
+	{kind: KindStruct, name: "NodeAddress", lo: 911, n: 2},                                     // 254
+	{kind: KindStruct, name: "DaemonEndpoint", lo: 913, n: 1},                                  // 255
+	{kind: KindStruct, name: "NodeSwapStatus", lo: 914, n: 1},                                  // 256
+	{kind: KindStruct, name: "ContainerImage", lo: 915, n: 2},                                  // 257
+	{kind: KindStruct, name: "AttachedVolume", lo: 917, n: 2},                                  // 258
+	{kind: KindStruct, name: "NodeRuntimeHandler", lo: 919, n: 2},                              // 259
+	{kind: KindStruct, name: "Sysctl", lo: 921, n: 2},                                          // 260
+	{kind: KindStruct, name: "NodeSelector", lo: 923, n: 1},                                    // 261
+	{kind: KindList, elem: 297},                                                                // 262
+	{kind: KindList, elem: 298},                                                                // 263
+	{kind: KindList, elem: 299},                                                                // 264
+	{kind: KindStruct, name: "PodDNSConfigOption", lo: 924, n: 2},                              // 265
+	{kind: KindStruct, name: "ConfigMapEnvSource", lo: 926, n: 2},                              // 266
+	{kind: KindStruct, name: "SecretEnvSource", lo: 928, n: 2},                                 // 267
+	{kind: KindStruct, name: "ContainerRestartRuleOnExitCodes", lo: 930, n: 2},                 // 268
+	{kind: KindList, elem: 1},                                                                  // 269
+	{kind: KindStruct, name: "KeyToPath", lo: 932, n: 3},                                       // 270
+	{kind: KindStruct, name: "DownwardAPIVolumeFile", lo: 935, n: 4},                           // 271
+	{kind: KindStruct, name: "VolumeProjection", lo: 939, n: 6},                                // 272
+	{kind: KindStruct, name: "PersistentVolumeClaimSpec", lo: 945, n: 9},                       // 273
+	{kind: KindStruct, name: "HTTPHeader", lo: 954, n: 2},                                      // 274
+	{kind: KindStruct, name: "ServicePort", lo: 956, n: 6},                                     // 275
+	{kind: KindStruct, name: "ClientIPConfig", lo: 962, n: 1},                                  // 276
+	{kind: KindList, elem: 311},                                                                // 277
+	{kind: KindStruct, name: "Condition", lo: 963, n: 6},                                       // 278
+	{kind: KindStruct, name: "MetricSpec", lo: 969, n: 6},                                      // 279
+	{kind: KindStruct, name: "HPAScalingRules", lo: 975, n: 4},                                 // 280
+	{kind: KindStruct, name: "MetricStatus", lo: 979, n: 6},                                    // 281
+	{kind: KindStruct, name: "HorizontalPodAutoscalerCondition", lo: 985, n: 5},                // 282
+	{kind: KindStruct, name: "ContainerState", lo: 990, n: 3},                                  // 283
+	{kind: KindList, elem: 326},                                                                // 284
+	{kind: KindStruct, name: "ContainerUser", lo: 993, n: 1},                                   // 285
+	{kind: KindList, elem: 328},                                                                // 286
+	{kind: KindStruct, name: "ContainerExtendedResourceRequest", lo: 994, n: 3},                // 287
+	{kind: KindMap, elem: 5},                                                                   // 288
+	{kind: KindStruct, name: "PersistentVolumeClaimStatus", lo: 997, n: 8},                     // 289
+	{kind: KindStruct, name: "PodFailurePolicyRule", lo: 1005, n: 3},                           // 290
+	{kind: KindStruct, name: "SuccessPolicyRule", lo: 1008, n: 2},                              // 291
+	{kind: KindStruct, name: "DeploymentConfigHook", lo: 1010, n: 3},                           // 292
+	{kind: KindStruct, name: "DeploymentConfigImageChangeTrig", lo: 1013, n: 4},                // 293
+	{kind: KindStruct, name: "DeploymentConfigCause", lo: 1017, n: 2},                          // 294
+	{kind: KindStruct, name: "NodeRuntimeHandlerFeatures", lo: 1019, n: 2},                     // 295
+	{kind: KindList, elem: 337},                                                                // 296
+	{kind: KindStruct, name: "PreferredSchedulingTerm", lo: 1021, n: 2},                        // 297
+	{kind: KindStruct, name: "PodAffinityTerm", lo: 1023, n: 6},                                // 298
+	{kind: KindStruct, name: "WeightedPodAffinityTerm", lo: 1029, n: 2},                        // 299
+	{kind: KindList, elem: 3},                                                                  // 300
+	{kind: KindStruct, name: "SecretProjection", lo: 1031, n: 3},                               // 301
+	{kind: KindStruct, name: "DownwardAPIProjection", lo: 1034, n: 1},                          // 302
+	{kind: KindStruct, name: "ConfigMapProjection", lo: 1035, n: 3},                            // 303
+	{kind: KindStruct, name: "ServiceAccountTokenProjection", lo: 1038, n: 3},                  // 304
+	{kind: KindStruct, name: "ClusterTrustBundleProjection", lo: 1041, n: 5},                   // 305
+	{kind: KindStruct, name: "PodCertificateProjection", lo: 1046, n: 7},                       // 306
+	{kind: KindList, elem: 1},                                                                  // 307
+	{kind: KindStruct, name: "VolumeResourceRequirements", lo: 1053, n: 2},                     // 308
+	{kind: KindStruct, name: "TypedLocalObjectReference", lo: 1055, n: 3},                      // 309
+	{kind: KindStruct, name: "TypedObjectReference", lo: 1058, n: 4},                           // 310
+	{kind: KindStruct, name: "LoadBalancerIngress", lo: 1062, n: 4},                            // 311
+	{kind: KindStruct, name: "ObjectMetricSource", lo: 1066, n: 3},                             // 312
+	{kind: KindStruct, name: "PodsMetricSource", lo: 1069, n: 2},                               // 313
+	{kind: KindStruct, name: "ResourceMetricSource", lo: 1071, n: 2},                           // 314
+	{kind: KindStruct, name: "ContainerResourceMetricSource", lo: 1073, n: 3},                  // 315
+	{kind: KindStruct, name: "ExternalMetricSource", lo: 1076, n: 2},                           // 316
+	{kind: KindList, elem: 341},                                                                // 317
+	{kind: KindStruct, name: "ObjectMetricStatus", lo: 1078, n: 3},                             // 318
+	{kind: KindStruct, name: "PodsMetricStatus", lo: 1081, n: 2},                               // 319
+	{kind: KindStruct, name: "ResourceMetricStatus", lo: 1083, n: 2},                           // 320
+	{kind: KindStruct, name: "ContainerResourceMetricStatus", lo: 1085, n: 3},                  // 321
+	{kind: KindStruct, name: "ExternalMetricStatus", lo: 1088, n: 2},                           // 322
+	{kind: KindStruct, name: "ContainerStateWaiting", lo: 1090, n: 2},                          // 323
+	{kind: KindStruct, name: "ContainerStateRunning", lo: 1092, n: 1},                          // 324
+	{kind: KindStruct, name: "ContainerStateTerminated", lo: 1093, n: 7},                       // 325
+	{kind: KindStruct, name: "VolumeMountStatus", lo: 1100, n: 5},                              // 326
+	{kind: KindStruct, name: "LinuxContainerUser", lo: 1105, n: 3},                             // 327
+	{kind: KindStruct, name: "ResourceStatus", lo: 1108, n: 2},                                 // 328
+	{kind: KindList, elem: 345},                                                                // 329
+	{kind: KindMap, elem: 1},                                                                   // 330
+	{kind: KindStruct, name: "ModifyVolumeStatus", lo: 1110, n: 2},                             // 331
+	{kind: KindStruct, name: "PodFailurePolicyOnExitCodesRequirement", lo: 1112, n: 3},         // 332
+	{kind: KindList, elem: 346},                                                                // 333
+	{kind: KindStruct, name: "ExecNewPodHook", lo: 1115, n: 4},                                 // 334
+	{kind: KindList, elem: 347},                                                                // 335
+	{kind: KindStruct, name: "DeploymentConfigImageTrigCauses", lo: 1119, n: 1},                // 336
+	{kind: KindStruct, name: "NodeSelectorTerm", lo: 1120, n: 2},                               // 337
+	{kind: KindList, elem: 349},                                                                // 338
+	{kind: KindStruct, name: "MetricTarget", lo: 1122, n: 4},                                   // 339
+	{kind: KindStruct, name: "MetricIdentifier", lo: 1126, n: 2},                               // 340
+	{kind: KindStruct, name: "HPAScalingPolicy", lo: 1128, n: 3},                               // 341
+	{kind: KindStruct, name: "MetricValueStatus", lo: 1131, n: 3},                              // 342
+	{kind: KindStruct, name: "VolumeStatus", lo: 1134, n: 1},                                   // 343
+	{kind: KindList, elem: 351},                                                                // 344
+	{kind: KindStruct, name: "PersistentVolumeClaimCondition", lo: 1135, n: 6},                 // 345
+	{kind: KindStruct, name: "PodFailurePolicyOnPodConditionsPattern", lo: 1141, n: 2},         // 346
+	{kind: KindStruct, name: "DeploymentConfigTagImg", lo: 1143, n: 2},                         // 347
+	{kind: KindList, elem: 352},                                                                // 348
+	{kind: KindStruct, name: "PortStatus", lo: 1145, n: 3},                                     // 349
+	{kind: KindStruct, name: "ImageVolumeStatus", lo: 1148, n: 1},                              // 350
+	{kind: KindStruct, name: "ResourceHealth", lo: 1149, n: 3},                                 // 351
+	{kind: KindStruct, name: "NodeSelectorRequirement", lo: 1152, n: 3},                        // 352
 }
 
 var fieldTable = [...]FieldInfo{
@@ -347,7 +396,7 @@ var fieldTable = [...]FieldInfo{
 	{"apiVersion", "", 1, inlined},
 	{"metadata", "", 20, always},
 	{"spec", "", 24, always},
-	{"status", "", 33, always},
+	{"status", "", 36, always},
 	// 9: v1.PodTemplateSpec
 	{"metadata", "", 20, always},
 	{"spec", "", 24, always},
@@ -360,55 +409,55 @@ var fieldTable = [...]FieldInfo{
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
 	{"metadata", "", 20, always},
-	{"spec", "", 34, always},
-	{"status", "", 35, always},
+	{"spec", "", 37, always},
+	{"status", "", 38, always},
 	// 12: v1.Deployment
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
 	{"metadata", "", 20, always},
-	{"spec", "", 36, always},
-	{"status", "", 37, always},
+	{"spec", "", 39, always},
+	{"status", "", 40, always},
 	// 13: v1.StatefulSet
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
 	{"metadata", "", 20, always},
-	{"spec", "", 38, always},
-	{"status", "", 39, always},
+	{"spec", "", 41, always},
+	{"status", "", 42, always},
 	// 14: v1.DaemonSet
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
 	{"metadata", "", 20, always},
-	{"spec", "", 40, always},
-	{"status", "", 41, always},
+	{"spec", "", 43, always},
+	{"status", "", 44, always},
 	// 15: v1.ReplicaSet
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
 	{"metadata", "", 20, always},
-	{"spec", "", 42, always},
-	{"status", "", 43, always},
+	{"spec", "", 45, always},
+	{"status", "", 46, always},
 	// 16: v1.Job
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
 	{"metadata", "", 20, always},
-	{"spec", "", 44, always},
-	{"status", "", 45, always},
+	{"spec", "", 47, always},
+	{"status", "", 48, always},
 	// 17: v1.CronJob
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
 	{"metadata", "", 20, always},
-	{"spec", "", 46, always},
-	{"status", "", 47, always},
+	{"spec", "", 49, always},
+	{"status", "", 50, always},
 	// 18: main.DeploymentConfig
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
 	{"metadata", "", 20, always},
-	{"spec", "", 48, always},
-	{"status", "", 49, always},
+	{"spec", "", 51, always},
+	{"status", "", 52, always},
 	// 19: v1.List
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
-	{"metadata", "", 50, always},
-	{"items", "", 51, always},
+	{"metadata", "", 53, always},
+	{"items", "", 54, always},
 	// 20: v1.ObjectMeta
 	{"name", "", 1, 0},
 	{"generateName", "", 1, 0},
@@ -420,36 +469,36 @@ var fieldTable = [...]FieldInfo{
 	{"creationTimestamp", "", 7, 0},
 	{"deletionTimestamp", "", 7, pointer},
 	{"deletionGracePeriodSeconds", "", 4, pointer},
-	{"labels", "", 52, 0},
-	{"annotations", "", 52, 0},
-	{"ownerReferences", "uid", 53, merge},
-	{"finalizers", "", 54, merge},
-	{"managedFields", "", 55, 0},
+	{"labels", "", 55, 0},
+	{"annotations", "", 55, 0},
+	{"ownerReferences", "uid", 56, merge},
+	{"finalizers", "", 57, merge},
+	{"managedFields", "", 58, 0},
 	// 21: v1.LabelSelector
-	{"matchLabels", "", 52, 0},
-	{"matchExpressions", "", 56, 0},
+	{"matchLabels", "", 55, 0},
+	{"matchExpressions", "", 59, 0},
 	// 22: v1.Namespace
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
 	{"metadata", "", 20, always},
-	{"spec", "", 57, always},
-	{"status", "", 58, always},
+	{"spec", "", 60, always},
+	{"status", "", 61, always},
 	// 23: v1.Node
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
 	{"metadata", "", 20, always},
-	{"spec", "", 59, always},
-	{"status", "", 60, always},
+	{"spec", "", 62, always},
+	{"status", "", 63, always},
 	// 24: v1.PodSpec
-	{"volumes", "name", 61, merge | retainKeys},
-	{"initContainers", "name", 62, merge},
-	{"containers", "name", 62, always | merge},
-	{"ephemeralContainers", "name", 63, merge},
+	{"volumes", "name", 64, merge | retainKeys},
+	{"initContainers", "name", 65, merge},
+	{"containers", "name", 65, always | merge},
+	{"ephemeralContainers", "name", 66, merge},
 	{"restartPolicy", "", 1, 0},
 	{"terminationGracePeriodSeconds", "", 4, pointer},
 	{"activeDeadlineSeconds", "", 4, pointer},
 	{"dnsPolicy", "", 1, 0},
-	{"nodeSelector", "", 52, 0},
+	{"nodeSelector", "", 55, 0},
 	{"serviceAccountName", "", 1, 0},
 	{"serviceAccount", "", 1, 0},
 	{"automountServiceAccountToken", "", 2, pointer},
@@ -458,46 +507,46 @@ var fieldTable = [...]FieldInfo{
 	{"hostPID", "", 2, 0},
 	{"hostIPC", "", 2, 0},
 	{"shareProcessNamespace", "", 2, pointer},
-	{"securityContext", "", 64, pointer},
-	{"imagePullSecrets", "name", 65, merge},
+	{"securityContext", "", 67, pointer},
+	{"imagePullSecrets", "name", 68, merge},
 	{"hostname", "", 1, 0},
 	{"subdomain", "", 1, 0},
-	{"affinity", "", 66, pointer},
+	{"affinity", "", 69, pointer},
 	{"schedulerName", "", 1, 0},
-	{"tolerations", "", 67, 0},
-	{"hostAliases", "ip", 68, merge},
+	{"tolerations", "", 70, 0},
+	{"hostAliases", "ip", 71, merge},
 	{"priorityClassName", "", 1, 0},
 	{"priority", "", 3, pointer},
-	{"dnsConfig", "", 69, pointer},
-	{"readinessGates", "", 70, 0},
+	{"dnsConfig", "", 72, pointer},
+	{"readinessGates", "", 73, 0},
 	{"runtimeClassName", "", 1, pointer},
 	{"enableServiceLinks", "", 2, pointer},
 	{"preemptionPolicy", "", 1, pointer},
-	{"overhead", "", 71, 0},
-	{"topologySpreadConstraints", "topologyKey", 72, merge},
+	{"overhead", "", 74, 0},
+	{"topologySpreadConstraints", "topologyKey", 75, merge},
 	{"setHostnameAsFQDN", "", 2, pointer},
-	{"os", "", 73, pointer},
+	{"os", "", 76, pointer},
 	{"hostUsers", "", 2, pointer},
-	{"schedulingGates", "name", 74, merge},
-	{"resourceClaims", "name", 75, merge | retainKeys},
+	{"schedulingGates", "name", 77, merge},
+	{"resourceClaims", "name", 78, merge | retainKeys},
 	{"resources", "", 32, pointer},
 	{"hostnameOverride", "", 1, pointer},
-	{"schedulingGroup", "", 76, pointer},
+	{"schedulingGroup", "", 79, pointer},
 	// 25: v1.Container
 	{"name", "", 1, always},
 	{"image", "", 1, 0},
-	{"command", "", 54, 0},
-	{"args", "", 54, 0},
+	{"command", "", 57, 0},
+	{"args", "", 57, 0},
 	{"workingDir", "", 1, 0},
-	{"ports", "containerPort", 77, merge},
-	{"envFrom", "", 78, 0},
-	{"env", "name", 79, merge},
+	{"ports", "containerPort", 80, merge},
+	{"envFrom", "", 81, 0},
+	{"env", "name", 82, merge},
 	{"resources", "", 32, always},
-	{"resizePolicy", "", 80, 0},
+	{"resizePolicy", "", 83, 0},
 	{"restartPolicy", "", 1, pointer},
-	{"restartPolicyRules", "", 81, 0},
-	{"volumeMounts", "mountPath", 82, merge},
-	{"volumeDevices", "devicePath", 83, merge},
+	{"restartPolicyRules", "", 84, 0},
+	{"volumeMounts", "mountPath", 85, merge},
+	{"volumeDevices", "devicePath", 86, merge},
 	{"livenessProbe", "", 29, pointer},
 	{"readinessProbe", "", 29, pointer},
 	{"startupProbe", "", 29, pointer},
@@ -505,42 +554,42 @@ var fieldTable = [...]FieldInfo{
 	{"terminationMessagePath", "", 1, 0},
 	{"terminationMessagePolicy", "", 1, 0},
 	{"imagePullPolicy", "", 1, 0},
-	{"securityContext", "", 84, pointer},
+	{"securityContext", "", 87, pointer},
 	{"stdin", "", 2, 0},
 	{"stdinOnce", "", 2, 0},
 	{"tty", "", 2, 0},
 	// 26: v1.Volume
 	{"name", "", 1, always},
-	{"hostPath", "", 85, inlined | pointer},
-	{"emptyDir", "", 86, inlined | pointer},
-	{"gcePersistentDisk", "", 87, inlined | pointer},
-	{"awsElasticBlockStore", "", 88, inlined | pointer},
-	{"gitRepo", "", 89, inlined | pointer},
-	{"secret", "", 90, inlined | pointer},
-	{"nfs", "", 91, inlined | pointer},
-	{"iscsi", "", 92, inlined | pointer},
-	{"glusterfs", "", 93, inlined | pointer},
-	{"persistentVolumeClaim", "", 94, inlined | pointer},
-	{"rbd", "", 95, inlined | pointer},
-	{"flexVolume", "", 96, inlined | pointer},
-	{"cinder", "", 97, inlined | pointer},
-	{"cephfs", "", 98, inlined | pointer},
-	{"flocker", "", 99, inlined | pointer},
-	{"downwardAPI", "", 100, inlined | pointer},
-	{"fc", "", 101, inlined | pointer},
-	{"azureFile", "", 102, inlined | pointer},
-	{"configMap", "", 103, inlined | pointer},
-	{"vsphereVolume", "", 104, inlined | pointer},
-	{"quobyte", "", 105, inlined | pointer},
-	{"azureDisk", "", 106, inlined | pointer},
-	{"photonPersistentDisk", "", 107, inlined | pointer},
-	{"projected", "", 108, inlined | pointer},
-	{"portworxVolume", "", 109, inlined | pointer},
-	{"scaleIO", "", 110, inlined | pointer},
-	{"storageos", "", 111, inlined | pointer},
-	{"csi", "", 112, inlined | pointer},
-	{"ephemeral", "", 113, inlined | pointer},
-	{"image", "", 114, inlined | pointer},
+	{"hostPath", "", 88, inlined | pointer},
+	{"emptyDir", "", 89, inlined | pointer},
+	{"gcePersistentDisk", "", 90, inlined | pointer},
+	{"awsElasticBlockStore", "", 91, inlined | pointer},
+	{"gitRepo", "", 92, inlined | pointer},
+	{"secret", "", 93, inlined | pointer},
+	{"nfs", "", 94, inlined | pointer},
+	{"iscsi", "", 95, inlined | pointer},
+	{"glusterfs", "", 96, inlined | pointer},
+	{"persistentVolumeClaim", "", 97, inlined | pointer},
+	{"rbd", "", 98, inlined | pointer},
+	{"flexVolume", "", 99, inlined | pointer},
+	{"cinder", "", 100, inlined | pointer},
+	{"cephfs", "", 101, inlined | pointer},
+	{"flocker", "", 102, inlined | pointer},
+	{"downwardAPI", "", 103, inlined | pointer},
+	{"fc", "", 104, inlined | pointer},
+	{"azureFile", "", 105, inlined | pointer},
+	{"configMap", "", 106, inlined | pointer},
+	{"vsphereVolume", "", 107, inlined | pointer},
+	{"quobyte", "", 108, inlined | pointer},
+	{"azureDisk", "", 109, inlined | pointer},
+	{"photonPersistentDisk", "", 110, inlined | pointer},
+	{"projected", "", 111, inlined | pointer},
+	{"portworxVolume", "", 112, inlined | pointer},
+	{"scaleIO", "", 113, inlined | pointer},
+	{"storageos", "", 114, inlined | pointer},
+	{"csi", "", 115, inlined | pointer},
+	{"ephemeral", "", 116, inlined | pointer},
+	{"image", "", 117, inlined | pointer},
 	// 27: v1.VolumeMount
 	{"name", "", 1, always},
 	{"readOnly", "", 2, 0},
@@ -552,12 +601,12 @@ var fieldTable = [...]FieldInfo{
 	// 28: v1.EnvVar
 	{"name", "", 1, always},
 	{"value", "", 1, 0},
-	{"valueFrom", "", 115, pointer},
+	{"valueFrom", "", 118, pointer},
 	// 29: v1.Probe
-	{"exec", "", 116, inlined | pointer},
-	{"httpGet", "", 117, inlined | pointer},
-	{"tcpSocket", "", 118, inlined | pointer},
-	{"grpc", "", 119, inlined | pointer},
+	{"exec", "", 119, inlined | pointer},
+	{"httpGet", "", 120, inlined | pointer},
+	{"tcpSocket", "", 121, inlined | pointer},
+	{"grpc", "", 122, inlined | pointer},
 	{"initialDelaySeconds", "", 3, 0},
 	{"timeoutSeconds", "", 3, 0},
 	{"periodSeconds", "", 3, 0},
@@ -565,59 +614,77 @@ var fieldTable = [...]FieldInfo{
 	{"failureThreshold", "", 3, 0},
 	{"terminationGracePeriodSeconds", "", 4, pointer},
 	// 30: v1.Lifecycle
-	{"postStart", "", 120, pointer},
-	{"preStop", "", 120, pointer},
+	{"postStart", "", 123, pointer},
+	{"preStop", "", 123, pointer},
 	{"stopSignal", "", 1, pointer},
 	// 31: v1.LocalObjectReference
 	{"name", "", 1, 0},
 	// 32: v1.ResourceRequirements
-	{"limits", "", 71, 0},
-	{"requests", "", 71, 0},
-	{"claims", "", 121, 0},
-	// 33: v1.PodStatus
+	{"limits", "", 74, 0},
+	{"requests", "", 74, 0},
+	{"claims", "", 124, 0},
+	// 33: v1.Service
+	{"kind", "", 1, inlined},
+	{"apiVersion", "", 1, inlined},
+	{"metadata", "", 20, always},
+	{"spec", "", 125, always},
+	{"status", "", 126, always},
+	// 34: v2.HorizontalPodAutoscaler
+	{"kind", "", 1, inlined},
+	{"apiVersion", "", 1, inlined},
+	{"metadata", "", 20, always},
+	{"spec", "", 127, always},
+	{"status", "", 128, always},
+	// 35: v1.PodDisruptionBudget
+	{"kind", "", 1, inlined},
+	{"apiVersion", "", 1, inlined},
+	{"metadata", "", 20, always},
+	{"spec", "", 129, always},
+	{"status", "", 130, always},
+	// 36: v1.PodStatus
 	{"observedGeneration", "", 4, 0},
 	{"phase", "", 1, 0},
-	{"conditions", "type", 122, merge},
+	{"conditions", "type", 131, merge},
 	{"message", "", 1, 0},
 	{"reason", "", 1, 0},
 	{"nominatedNodeName", "", 1, 0},
 	{"hostIP", "", 1, 0},
-	{"hostIPs", "ip", 123, merge},
+	{"hostIPs", "ip", 132, merge},
 	{"podIP", "", 1, 0},
-	{"podIPs", "ip", 124, merge},
+	{"podIPs", "ip", 133, merge},
 	{"startTime", "", 7, pointer},
-	{"initContainerStatuses", "", 125, 0},
-	{"containerStatuses", "", 125, 0},
+	{"initContainerStatuses", "", 134, 0},
+	{"containerStatuses", "", 134, 0},
 	{"qosClass", "", 1, 0},
-	{"ephemeralContainerStatuses", "", 125, 0},
+	{"ephemeralContainerStatuses", "", 134, 0},
 	{"resize", "", 1, 0},
-	{"resourceClaimStatuses", "name", 126, merge | retainKeys},
-	{"extendedResourceClaimStatus", "", 127, pointer},
-	{"allocatedResources", "", 71, 0},
+	{"resourceClaimStatuses", "name", 135, merge | retainKeys},
+	{"extendedResourceClaimStatus", "", 136, pointer},
+	{"allocatedResources", "", 74, 0},
 	{"resources", "", 32, pointer},
-	{"nodeAllocatableResourceClaimStatuses", "", 128, 0},
-	// 34: v1.ReplicationControllerSpec
+	{"nodeAllocatableResourceClaimStatuses", "", 137, 0},
+	// 37: v1.ReplicationControllerSpec
 	{"replicas", "", 3, pointer},
 	{"minReadySeconds", "", 3, 0},
-	{"selector", "", 52, 0},
+	{"selector", "", 55, 0},
 	{"template", "", 9, pointer},
-	// 35: v1.ReplicationControllerStatus
+	// 38: v1.ReplicationControllerStatus
 	{"replicas", "", 3, always},
 	{"fullyLabeledReplicas", "", 3, 0},
 	{"readyReplicas", "", 3, 0},
 	{"availableReplicas", "", 3, 0},
 	{"observedGeneration", "", 4, 0},
-	{"conditions", "type", 129, merge},
-	// 36: v1.DeploymentSpec
+	{"conditions", "type", 138, merge},
+	// 39: v1.DeploymentSpec
 	{"replicas", "", 3, pointer},
 	{"selector", "", 21, pointer | always},
 	{"template", "", 9, always},
-	{"strategy", "", 130, always | retainKeys},
+	{"strategy", "", 139, always | retainKeys},
 	{"minReadySeconds", "", 3, 0},
 	{"revisionHistoryLimit", "", 3, pointer},
 	{"paused", "", 2, 0},
 	{"progressDeadlineSeconds", "", 3, pointer},
-	// 37: v1.DeploymentStatus
+	// 40: v1.DeploymentStatus
 	{"observedGeneration", "", 4, 0},
 	{"replicas", "", 3, 0},
 	{"updatedReplicas", "", 3, 0},
@@ -625,21 +692,21 @@ var fieldTable = [...]FieldInfo{
 	{"availableReplicas", "", 3, 0},
 	{"unavailableReplicas", "", 3, 0},
 	{"terminatingReplicas", "", 3, pointer},
-	{"conditions", "type", 131, merge},
+	{"conditions", "type", 140, merge},
 	{"collisionCount", "", 3, pointer},
-	// 38: v1.StatefulSetSpec
+	// 41: v1.StatefulSetSpec
 	{"replicas", "", 3, pointer},
 	{"selector", "", 21, pointer | always},
 	{"template", "", 9, always},
-	{"volumeClaimTemplates", "", 132, 0},
+	{"volumeClaimTemplates", "", 141, 0},
 	{"serviceName", "", 1, always},
 	{"podManagementPolicy", "", 1, 0},
-	{"updateStrategy", "", 133, always},
+	{"updateStrategy", "", 142, always},
 	{"revisionHistoryLimit", "", 3, pointer},
 	{"minReadySeconds", "", 3, 0},
-	{"persistentVolumeClaimRetentionPolicy", "", 134, pointer},
-	{"ordinals", "", 135, pointer},
-	// 39: v1.StatefulSetStatus
+	{"persistentVolumeClaimRetentionPolicy", "", 143, pointer},
+	{"ordinals", "", 144, pointer},
+	// 42: v1.StatefulSetStatus
 	{"observedGeneration", "", 4, 0},
 	{"replicas", "", 3, always},
 	{"readyReplicas", "", 3, 0},
@@ -648,15 +715,15 @@ var fieldTable = [...]FieldInfo{
 	{"currentRevision", "", 1, 0},
 	{"updateRevision", "", 1, 0},
 	{"collisionCount", "", 3, pointer},
-	{"conditions", "type", 136, merge},
+	{"conditions", "type", 145, merge},
 	{"availableReplicas", "", 3, always},
-	// 40: v1.DaemonSetSpec
+	// 43: v1.DaemonSetSpec
 	{"selector", "", 21, pointer | always},
 	{"template", "", 9, always},
-	{"updateStrategy", "", 137, always},
+	{"updateStrategy", "", 146, always},
 	{"minReadySeconds", "", 3, 0},
 	{"revisionHistoryLimit", "", 3, pointer},
-	// 41: v1.DaemonSetStatus
+	// 44: v1.DaemonSetStatus
 	{"currentNumberScheduled", "", 3, always},
 	{"numberMisscheduled", "", 3, always},
 	{"desiredNumberScheduled", "", 3, always},
@@ -666,26 +733,26 @@ var fieldTable = [...]FieldInfo{
 	{"numberAvailable", "", 3, 0},
 	{"numberUnavailable", "", 3, 0},
 	{"collisionCount", "", 3, pointer},
-	{"conditions", "type", 138, merge},
-	// 42: v1.ReplicaSetSpec
+	{"conditions", "type", 147, merge},
+	// 45: v1.ReplicaSetSpec
 	{"replicas", "", 3, pointer},
 	{"minReadySeconds", "", 3, 0},
 	{"selector", "", 21, pointer | always},
 	{"template", "", 9, always},
-	// 43: v1.ReplicaSetStatus
+	// 46: v1.ReplicaSetStatus
 	{"replicas", "", 3, always},
 	{"fullyLabeledReplicas", "", 3, 0},
 	{"readyReplicas", "", 3, 0},
 	{"availableReplicas", "", 3, 0},
 	{"terminatingReplicas", "", 3, pointer},
 	{"observedGeneration", "", 4, 0},
-	{"conditions", "type", 139, merge},
-	// 44: v1.JobSpec
+	{"conditions", "type", 148, merge},
+	// 47: v1.JobSpec
 	{"parallelism", "", 3, pointer},
 	{"completions", "", 3, pointer},
 	{"activeDeadlineSeconds", "", 4, pointer},
-	{"podFailurePolicy", "", 140, pointer},
-	{"successPolicy", "", 141, pointer},
+	{"podFailurePolicy", "", 149, pointer},
+	{"successPolicy", "", 150, pointer},
 	{"backoffLimit", "", 3, pointer},
 	{"backoffLimitPerIndex", "", 3, pointer},
 	{"maxFailedIndexes", "", 3, pointer},
@@ -697,8 +764,8 @@ var fieldTable = [...]FieldInfo{
 	{"suspend", "", 2, pointer},
 	{"podReplacementPolicy", "", 1, pointer},
 	{"managedBy", "", 1, pointer},
-	// 45: v1.JobStatus
-	{"conditions", "type", 142, merge},
+	// 48: v1.JobStatus
+	{"conditions", "type", 151, merge},
 	{"startTime", "", 7, pointer},
 	{"completionTime", "", 7, pointer},
 	{"active", "", 3, 0},
@@ -707,164 +774,164 @@ var fieldTable = [...]FieldInfo{
 	{"terminating", "", 3, pointer},
 	{"completedIndexes", "", 1, 0},
 	{"failedIndexes", "", 1, pointer},
-	{"uncountedTerminatedPods", "", 143, pointer},
+	{"uncountedTerminatedPods", "", 152, pointer},
 	{"ready", "", 3, pointer},
-	// 46: v1.CronJobSpec
+	// 49: v1.CronJobSpec
 	{"schedule", "", 1, always},
 	{"timeZone", "", 1, pointer},
 	{"startingDeadlineSeconds", "", 4, pointer},
 	{"concurrencyPolicy", "", 1, 0},
 	{"suspend", "", 2, pointer},
-	{"jobTemplate", "", 144, always},
+	{"jobTemplate", "", 153, always},
 	{"successfulJobsHistoryLimit", "", 3, pointer},
 	{"failedJobsHistoryLimit", "", 3, pointer},
-	// 47: v1.CronJobStatus
-	{"active", "", 145, 0},
+	// 50: v1.CronJobStatus
+	{"active", "", 154, 0},
 	{"lastScheduleTime", "", 7, pointer},
 	{"lastSuccessfulTime", "", 7, pointer},
-	// 48: main.DeploymentConfigSpec
-	{"strategy", "", 146, always},
+	// 51: main.DeploymentConfigSpec
+	{"strategy", "", 155, always},
 	{"minReadySeconds", "", 3, 0},
-	{"triggers", "", 147, always},
+	{"triggers", "", 156, always},
 	{"replicas", "", 3, always},
 	{"revisionHistoryLimit", "", 3, pointer},
 	{"test", "", 2, always},
 	{"paused", "", 2, 0},
-	{"selector", "", 52, 0},
+	{"selector", "", 55, 0},
 	{"template", "", 9, pointer},
-	// 49: main.DeploymentConfigStatus
+	// 52: main.DeploymentConfigStatus
 	{"latestVersion", "", 4, always},
 	{"observedGeneration", "", 4, always},
 	{"replicas", "", 3, always},
 	{"updatedReplicas", "", 3, always},
 	{"availableReplicas", "", 3, always},
 	{"unavailableReplicas", "", 3, always},
-	{"details", "", 148, pointer},
-	{"conditions", "type", 149, merge},
+	{"details", "", 157, pointer},
+	{"conditions", "type", 158, merge},
 	{"readyReplicas", "", 3, 0},
-	// 50: v1.ListMeta
+	// 53: v1.ListMeta
 	{"selfLink", "", 1, 0},
 	{"resourceVersion", "", 1, 0},
 	{"continue", "", 1, 0},
 	{"remainingItemCount", "", 4, pointer},
-	{"shardInfo", "", 150, pointer},
-	// 57: v1.NamespaceSpec
-	{"finalizers", "", 154, 0},
-	// 58: v1.NamespaceStatus
+	{"shardInfo", "", 159, pointer},
+	// 60: v1.NamespaceSpec
+	{"finalizers", "", 163, 0},
+	// 61: v1.NamespaceStatus
 	{"phase", "", 1, 0},
-	{"conditions", "type", 155, merge},
-	// 59: v1.NodeSpec
+	{"conditions", "type", 164, merge},
+	// 62: v1.NodeSpec
 	{"podCIDR", "", 1, 0},
-	{"podCIDRs", "", 54, merge},
+	{"podCIDRs", "", 57, merge},
 	{"providerID", "", 1, 0},
 	{"unschedulable", "", 2, 0},
-	{"taints", "", 156, 0},
-	{"configSource", "", 157, pointer},
+	{"taints", "", 165, 0},
+	{"configSource", "", 166, pointer},
 	{"externalID", "", 1, 0},
-	// 60: v1.NodeStatus
-	{"capacity", "", 71, 0},
-	{"allocatable", "", 71, 0},
+	// 63: v1.NodeStatus
+	{"capacity", "", 74, 0},
+	{"allocatable", "", 74, 0},
 	{"phase", "", 1, 0},
-	{"conditions", "type", 158, merge},
-	{"addresses", "type", 159, merge},
-	{"daemonEndpoints", "", 160, always},
-	{"nodeInfo", "", 161, always},
-	{"images", "", 162, 0},
-	{"volumesInUse", "", 163, 0},
-	{"volumesAttached", "", 164, 0},
-	{"config", "", 165, pointer},
-	{"runtimeHandlers", "", 166, 0},
-	{"features", "", 167, pointer},
-	{"declaredFeatures", "", 54, 0},
-	// 64: v1.PodSecurityContext
-	{"seLinuxOptions", "", 169, pointer},
-	{"windowsOptions", "", 170, pointer},
+	{"conditions", "type", 167, merge},
+	{"addresses", "type", 168, merge},
+	{"daemonEndpoints", "", 169, always},
+	{"nodeInfo", "", 170, always},
+	{"images", "", 171, 0},
+	{"volumesInUse", "", 172, 0},
+	{"volumesAttached", "", 173, 0},
+	{"config", "", 174, pointer},
+	{"runtimeHandlers", "", 175, 0},
+	{"features", "", 176, pointer},
+	{"declaredFeatures", "", 57, 0},
+	// 67: v1.PodSecurityContext
+	{"seLinuxOptions", "", 178, pointer},
+	{"windowsOptions", "", 179, pointer},
 	{"runAsUser", "", 4, pointer},
 	{"runAsGroup", "", 4, pointer},
 	{"runAsNonRoot", "", 2, pointer},
-	{"supplementalGroups", "", 171, 0},
+	{"supplementalGroups", "", 180, 0},
 	{"supplementalGroupsPolicy", "", 1, pointer},
 	{"fsGroup", "", 4, pointer},
-	{"sysctls", "", 172, 0},
+	{"sysctls", "", 181, 0},
 	{"fsGroupChangePolicy", "", 1, pointer},
-	{"seccompProfile", "", 173, pointer},
-	{"appArmorProfile", "", 174, pointer},
+	{"seccompProfile", "", 182, pointer},
+	{"appArmorProfile", "", 183, pointer},
 	{"seLinuxChangePolicy", "", 1, pointer},
-	// 66: v1.Affinity
-	{"nodeAffinity", "", 175, pointer},
-	{"podAffinity", "", 176, pointer},
-	{"podAntiAffinity", "", 177, pointer},
-	// 69: v1.PodDNSConfig
-	{"nameservers", "", 54, 0},
-	{"searches", "", 54, 0},
-	{"options", "", 180, 0},
-	// 73: v1.PodOS
+	// 69: v1.Affinity
+	{"nodeAffinity", "", 184, pointer},
+	{"podAffinity", "", 185, pointer},
+	{"podAntiAffinity", "", 186, pointer},
+	// 72: v1.PodDNSConfig
+	{"nameservers", "", 57, 0},
+	{"searches", "", 57, 0},
+	{"options", "", 189, 0},
+	// 76: v1.PodOS
 	{"name", "", 1, always},
-	// 76: v1.PodSchedulingGroup
+	// 79: v1.PodSchedulingGroup
 	{"podGroupName", "", 1, pointer},
-	// 84: v1.SecurityContext
-	{"capabilities", "", 190, pointer},
+	// 87: v1.SecurityContext
+	{"capabilities", "", 199, pointer},
 	{"privileged", "", 2, pointer},
-	{"seLinuxOptions", "", 169, pointer},
-	{"windowsOptions", "", 170, pointer},
+	{"seLinuxOptions", "", 178, pointer},
+	{"windowsOptions", "", 179, pointer},
 	{"runAsUser", "", 4, pointer},
 	{"runAsGroup", "", 4, pointer},
 	{"runAsNonRoot", "", 2, pointer},
 	{"readOnlyRootFilesystem", "", 2, pointer},
 	{"allowPrivilegeEscalation", "", 2, pointer},
 	{"procMount", "", 1, pointer},
-	{"seccompProfile", "", 173, pointer},
-	{"appArmorProfile", "", 174, pointer},
-	// 85: v1.HostPathVolumeSource
+	{"seccompProfile", "", 182, pointer},
+	{"appArmorProfile", "", 183, pointer},
+	// 88: v1.HostPathVolumeSource
 	{"path", "", 1, always},
 	{"type", "", 1, pointer},
-	// 86: v1.EmptyDirVolumeSource
+	// 89: v1.EmptyDirVolumeSource
 	{"medium", "", 1, 0},
 	{"sizeLimit", "", 5, pointer},
-	// 87: v1.GCEPersistentDiskVolumeSource
+	// 90: v1.GCEPersistentDiskVolumeSource
 	{"pdName", "", 1, always},
 	{"fsType", "", 1, 0},
 	{"partition", "", 3, 0},
 	{"readOnly", "", 2, 0},
-	// 88: v1.AWSElasticBlockStoreVolumeSource
+	// 91: v1.AWSElasticBlockStoreVolumeSource
 	{"volumeID", "", 1, always},
 	{"fsType", "", 1, 0},
 	{"partition", "", 3, 0},
 	{"readOnly", "", 2, 0},
-	// 89: v1.GitRepoVolumeSource
+	// 92: v1.GitRepoVolumeSource
 	{"repository", "", 1, always},
 	{"revision", "", 1, 0},
 	{"directory", "", 1, 0},
-	// 90: v1.SecretVolumeSource
+	// 93: v1.SecretVolumeSource
 	{"secretName", "", 1, 0},
-	{"items", "", 191, 0},
+	{"items", "", 200, 0},
 	{"defaultMode", "", 3, pointer},
 	{"optional", "", 2, pointer},
-	// 91: v1.NFSVolumeSource
+	// 94: v1.NFSVolumeSource
 	{"server", "", 1, always},
 	{"path", "", 1, always},
 	{"readOnly", "", 2, 0},
-	// 92: v1.ISCSIVolumeSource
+	// 95: v1.ISCSIVolumeSource
 	{"targetPortal", "", 1, always},
 	{"iqn", "", 1, always},
 	{"lun", "", 3, always},
 	{"iscsiInterface", "", 1, 0},
 	{"fsType", "", 1, 0},
 	{"readOnly", "", 2, 0},
-	{"portals", "", 54, 0},
+	{"portals", "", 57, 0},
 	{"chapAuthDiscovery", "", 2, 0},
 	{"chapAuthSession", "", 2, 0},
 	{"secretRef", "", 31, pointer},
 	{"initiatorName", "", 1, pointer},
-	// 93: v1.GlusterfsVolumeSource
+	// 96: v1.GlusterfsVolumeSource
 	{"endpoints", "", 1, always},
 	{"path", "", 1, always},
 	{"readOnly", "", 2, 0},
-	// 94: v1.PersistentVolumeClaimVolumeSource
+	// 97: v1.PersistentVolumeClaimVolumeSource
 	{"claimName", "", 1, always},
 	{"readOnly", "", 2, 0},
-	// 95: v1.RBDVolumeSource
-	{"monitors", "", 54, always},
+	// 98: v1.RBDVolumeSource
+	{"monitors", "", 57, always},
 	{"image", "", 1, always},
 	{"fsType", "", 1, 0},
 	{"pool", "", 1, 0},
@@ -872,75 +939,75 @@ var fieldTable = [...]FieldInfo{
 	{"keyring", "", 1, 0},
 	{"secretRef", "", 31, pointer},
 	{"readOnly", "", 2, 0},
-	// 96: v1.FlexVolumeSource
+	// 99: v1.FlexVolumeSource
 	{"driver", "", 1, always},
 	{"fsType", "", 1, 0},
 	{"secretRef", "", 31, pointer},
 	{"readOnly", "", 2, 0},
-	{"options", "", 52, 0},
-	// 97: v1.CinderVolumeSource
+	{"options", "", 55, 0},
+	// 100: v1.CinderVolumeSource
 	{"volumeID", "", 1, always},
 	{"fsType", "", 1, 0},
 	{"readOnly", "", 2, 0},
 	{"secretRef", "", 31, pointer},
-	// 98: v1.CephFSVolumeSource
-	{"monitors", "", 54, always},
+	// 101: v1.CephFSVolumeSource
+	{"monitors", "", 57, always},
 	{"path", "", 1, 0},
 	{"user", "", 1, 0},
 	{"secretFile", "", 1, 0},
 	{"secretRef", "", 31, pointer},
 	{"readOnly", "", 2, 0},
-	// 99: v1.FlockerVolumeSource
+	// 102: v1.FlockerVolumeSource
 	{"datasetName", "", 1, 0},
 	{"datasetUUID", "", 1, 0},
-	// 100: v1.DownwardAPIVolumeSource
-	{"items", "", 192, 0},
+	// 103: v1.DownwardAPIVolumeSource
+	{"items", "", 201, 0},
 	{"defaultMode", "", 3, pointer},
-	// 101: v1.FCVolumeSource
-	{"targetWWNs", "", 54, 0},
+	// 104: v1.FCVolumeSource
+	{"targetWWNs", "", 57, 0},
 	{"lun", "", 3, pointer},
 	{"fsType", "", 1, 0},
 	{"readOnly", "", 2, 0},
-	{"wwids", "", 54, 0},
-	// 102: v1.AzureFileVolumeSource
+	{"wwids", "", 57, 0},
+	// 105: v1.AzureFileVolumeSource
 	{"secretName", "", 1, always},
 	{"shareName", "", 1, always},
 	{"readOnly", "", 2, 0},
-	// 103: v1.ConfigMapVolumeSource
+	// 106: v1.ConfigMapVolumeSource
 	{"name", "", 1, inlined},
-	{"items", "", 191, 0},
+	{"items", "", 200, 0},
 	{"defaultMode", "", 3, pointer},
 	{"optional", "", 2, pointer},
-	// 104: v1.VsphereVirtualDiskVolumeSource
+	// 107: v1.VsphereVirtualDiskVolumeSource
 	{"volumePath", "", 1, always},
 	{"fsType", "", 1, 0},
 	{"storagePolicyName", "", 1, 0},
 	{"storagePolicyID", "", 1, 0},
-	// 105: v1.QuobyteVolumeSource
+	// 108: v1.QuobyteVolumeSource
 	{"registry", "", 1, always},
 	{"volume", "", 1, always},
 	{"readOnly", "", 2, 0},
 	{"user", "", 1, 0},
 	{"group", "", 1, 0},
 	{"tenant", "", 1, 0},
-	// 106: v1.AzureDiskVolumeSource
+	// 109: v1.AzureDiskVolumeSource
 	{"diskName", "", 1, always},
 	{"diskURI", "", 1, always},
 	{"cachingMode", "", 1, pointer},
 	{"fsType", "", 1, pointer},
 	{"readOnly", "", 2, pointer},
 	{"kind", "", 1, pointer},
-	// 107: v1.PhotonPersistentDiskVolumeSource
+	// 110: v1.PhotonPersistentDiskVolumeSource
 	{"pdID", "", 1, always},
 	{"fsType", "", 1, 0},
-	// 108: v1.ProjectedVolumeSource
-	{"sources", "", 193, always},
+	// 111: v1.ProjectedVolumeSource
+	{"sources", "", 202, always},
 	{"defaultMode", "", 3, pointer},
-	// 109: v1.PortworxVolumeSource
+	// 112: v1.PortworxVolumeSource
 	{"volumeID", "", 1, always},
 	{"fsType", "", 1, 0},
 	{"readOnly", "", 2, 0},
-	// 110: v1.ScaleIOVolumeSource
+	// 113: v1.ScaleIOVolumeSource
 	{"gateway", "", 1, always},
 	{"system", "", 1, always},
 	{"secretRef", "", 31, pointer | always},
@@ -951,97 +1018,147 @@ var fieldTable = [...]FieldInfo{
 	{"volumeName", "", 1, 0},
 	{"fsType", "", 1, 0},
 	{"readOnly", "", 2, 0},
-	// 111: v1.StorageOSVolumeSource
+	// 114: v1.StorageOSVolumeSource
 	{"volumeName", "", 1, 0},
 	{"volumeNamespace", "", 1, 0},
 	{"fsType", "", 1, 0},
 	{"readOnly", "", 2, 0},
 	{"secretRef", "", 31, pointer},
-	// 112: v1.CSIVolumeSource
+	// 115: v1.CSIVolumeSource
 	{"driver", "", 1, always},
 	{"readOnly", "", 2, pointer},
 	{"fsType", "", 1, pointer},
-	{"volumeAttributes", "", 52, 0},
+	{"volumeAttributes", "", 55, 0},
 	{"nodePublishSecretRef", "", 31, pointer},
-	// 113: v1.EphemeralVolumeSource
-	{"volumeClaimTemplate", "", 194, pointer},
-	// 114: v1.ImageVolumeSource
+	// 116: v1.EphemeralVolumeSource
+	{"volumeClaimTemplate", "", 203, pointer},
+	// 117: v1.ImageVolumeSource
 	{"reference", "", 1, 0},
 	{"pullPolicy", "", 1, 0},
-	// 115: v1.EnvVarSource
-	{"fieldRef", "", 195, pointer},
-	{"resourceFieldRef", "", 196, pointer},
-	{"configMapKeyRef", "", 197, pointer},
-	{"secretKeyRef", "", 198, pointer},
-	{"fileKeyRef", "", 199, pointer},
-	// 116: v1.ExecAction
-	{"command", "", 54, 0},
-	// 117: v1.HTTPGetAction
+	// 118: v1.EnvVarSource
+	{"fieldRef", "", 204, pointer},
+	{"resourceFieldRef", "", 205, pointer},
+	{"configMapKeyRef", "", 206, pointer},
+	{"secretKeyRef", "", 207, pointer},
+	{"fileKeyRef", "", 208, pointer},
+	// 119: v1.ExecAction
+	{"command", "", 57, 0},
+	// 120: v1.HTTPGetAction
 	{"path", "", 1, 0},
 	{"port", "", 6, always},
 	{"host", "", 1, 0},
 	{"scheme", "", 1, 0},
-	{"httpHeaders", "", 200, 0},
-	// 118: v1.TCPSocketAction
+	{"httpHeaders", "", 209, 0},
+	// 121: v1.TCPSocketAction
 	{"port", "", 6, always},
 	{"host", "", 1, 0},
-	// 119: v1.GRPCAction
+	// 122: v1.GRPCAction
 	{"port", "", 3, always},
 	{"service", "", 1, pointer | always},
-	// 120: v1.LifecycleHandler
-	{"exec", "", 116, pointer},
-	{"httpGet", "", 117, pointer},
-	{"tcpSocket", "", 118, pointer},
-	{"sleep", "", 201, pointer},
-	// 127: v1.PodExtendedResourceClaimStatus
-	{"requestMappings", "", 208, always},
+	// 123: v1.LifecycleHandler
+	{"exec", "", 119, pointer},
+	{"httpGet", "", 120, pointer},
+	{"tcpSocket", "", 121, pointer},
+	{"sleep", "", 210, pointer},
+	// 125: v1.ServiceSpec
+	{"ports", "port", 212, merge},
+	{"selector", "", 55, 0},
+	{"clusterIP", "", 1, 0},
+	{"clusterIPs", "", 57, 0},
+	{"type", "", 1, 0},
+	{"externalIPs", "", 57, 0},
+	{"sessionAffinity", "", 1, 0},
+	{"loadBalancerIP", "", 1, 0},
+	{"loadBalancerSourceRanges", "", 57, 0},
+	{"externalName", "", 1, 0},
+	{"externalTrafficPolicy", "", 1, 0},
+	{"healthCheckNodePort", "", 3, 0},
+	{"publishNotReadyAddresses", "", 2, 0},
+	{"sessionAffinityConfig", "", 213, pointer},
+	{"ipFamilies", "", 214, 0},
+	{"ipFamilyPolicy", "", 1, pointer},
+	{"allocateLoadBalancerNodePorts", "", 2, pointer},
+	{"loadBalancerClass", "", 1, pointer},
+	{"internalTrafficPolicy", "", 1, pointer},
+	{"trafficDistribution", "", 1, pointer},
+	// 126: v1.ServiceStatus
+	{"loadBalancer", "", 215, always},
+	{"conditions", "type", 216, merge},
+	// 127: v2.HorizontalPodAutoscalerSpec
+	{"scaleTargetRef", "", 217, always},
+	{"minReplicas", "", 3, pointer},
+	{"maxReplicas", "", 3, always},
+	{"metrics", "", 218, 0},
+	{"behavior", "", 219, pointer},
+	// 128: v2.HorizontalPodAutoscalerStatus
+	{"observedGeneration", "", 4, pointer},
+	{"lastScaleTime", "", 7, pointer},
+	{"currentReplicas", "", 3, 0},
+	{"desiredReplicas", "", 3, always},
+	{"currentMetrics", "", 220, always},
+	{"conditions", "type", 221, merge},
+	// 129: v1.PodDisruptionBudgetSpec
+	{"minAvailable", "", 6, pointer},
+	{"selector", "", 21, pointer | replaced},
+	{"maxUnavailable", "", 6, pointer},
+	{"unhealthyPodEvictionPolicy", "", 1, pointer},
+	// 130: v1.PodDisruptionBudgetStatus
+	{"observedGeneration", "", 4, 0},
+	{"disruptedPods", "", 222, 0},
+	{"disruptionsAllowed", "", 3, always},
+	{"currentHealthy", "", 3, always},
+	{"desiredHealthy", "", 3, always},
+	{"expectedPods", "", 3, always},
+	{"conditions", "type", 216, merge},
+	// 136: v1.PodExtendedResourceClaimStatus
+	{"requestMappings", "", 228, always},
 	{"resourceClaimName", "", 1, always},
-	// 130: v1.DeploymentStrategy
+	// 139: v1.DeploymentStrategy
 	{"type", "", 1, 0},
-	{"rollingUpdate", "", 211, pointer},
-	// 133: v1.StatefulSetUpdateStrategy
+	{"rollingUpdate", "", 231, pointer},
+	// 142: v1.StatefulSetUpdateStrategy
 	{"type", "", 1, 0},
-	{"rollingUpdate", "", 214, pointer},
-	// 134: v1.StatefulSetPersistentVolumeClaimRetentionPolicy
+	{"rollingUpdate", "", 234, pointer},
+	// 143: v1.StatefulSetPersistentVolumeClaimRetentionPolicy
 	{"whenDeleted", "", 1, 0},
 	{"whenScaled", "", 1, 0},
-	// 135: v1.StatefulSetOrdinals
+	// 144: v1.StatefulSetOrdinals
 	{"start", "", 3, always},
-	// 137: v1.DaemonSetUpdateStrategy
+	// 146: v1.DaemonSetUpdateStrategy
 	{"type", "", 1, 0},
-	{"rollingUpdate", "", 216, pointer},
-	// 140: v1.PodFailurePolicy
-	{"rules", "", 219, always},
-	// 141: v1.SuccessPolicy
-	{"rules", "", 220, always},
-	// 143: v1.UncountedTerminatedPods
-	{"succeeded", "", 222, 0},
-	{"failed", "", 222, 0},
-	// 144: v1.JobTemplateSpec
+	{"rollingUpdate", "", 236, pointer},
+	// 149: v1.PodFailurePolicy
+	{"rules", "", 239, always},
+	// 150: v1.SuccessPolicy
+	{"rules", "", 240, always},
+	// 152: v1.UncountedTerminatedPods
+	{"succeeded", "", 242, 0},
+	{"failed", "", 242, 0},
+	// 153: v1.JobTemplateSpec
 	{"metadata", "", 20, always},
-	{"spec", "", 44, always},
-	// 146: main.DeploymentConfigStrategy
+	{"spec", "", 47, always},
+	// 155: main.DeploymentConfigStrategy
 	{"type", "", 1, 0},
-	{"customParams", "", 224, pointer},
-	{"recreateParams", "", 225, pointer},
-	{"rollingParams", "", 226, pointer},
+	{"customParams", "", 244, pointer},
+	{"recreateParams", "", 245, pointer},
+	{"rollingParams", "", 246, pointer},
 	{"resources", "", 32, always},
-	{"labels", "", 52, 0},
-	{"annotations", "", 52, 0},
+	{"labels", "", 55, 0},
+	{"annotations", "", 55, 0},
 	{"activeDeadlineSeconds", "", 4, pointer},
-	// 148: main.DeploymentConfigDetails
+	// 157: main.DeploymentConfigDetails
 	{"message", "", 1, 0},
-	{"causes", "", 228, always},
-	// 150: v1.ShardInfo
+	{"causes", "", 248, always},
+	// 159: v1.ShardInfo
 	{"selector", "", 1, always},
-	// 151: v1.OwnerReference
+	// 160: v1.OwnerReference
 	{"apiVersion", "", 1, always},
 	{"kind", "", 1, always},
 	{"name", "", 1, always},
 	{"uid", "", 1, always},
 	{"controller", "", 2, pointer},
 	{"blockOwnerDeletion", "", 2, pointer},
-	// 152: v1.ManagedFieldsEntry
+	// 161: v1.ManagedFieldsEntry
 	{"manager", "", 1, 0},
 	{"operation", "", 1, 0},
 	{"apiVersion", "", 1, 0},
@@ -1049,15 +1166,15 @@ var fieldTable = [...]FieldInfo{
 	{"fieldsType", "", 1, 0},
 	{"fieldsV1", "", 0, pointer},
 	{"subresource", "", 1, 0},
-	// 153: v1.LabelSelectorRequirement
+	// 162: v1.LabelSelectorRequirement
 	{"key", "", 1, always},
 	{"operator", "", 1, always},
-	{"values", "", 54, 0},
-	// 157: v1.NodeConfigSource
-	{"configMap", "", 232, pointer},
-	// 160: v1.NodeDaemonEndpoints
-	{"kubeletEndpoint", "", 235, always},
-	// 161: v1.NodeSystemInfo
+	{"values", "", 57, 0},
+	// 166: v1.NodeConfigSource
+	{"configMap", "", 252, pointer},
+	// 169: v1.NodeDaemonEndpoints
+	{"kubeletEndpoint", "", 255, always},
+	// 170: v1.NodeSystemInfo
 	{"machineID", "", 1, always},
 	{"systemUUID", "", 1, always},
 	{"bootID", "", 1, always},
@@ -1068,29 +1185,29 @@ var fieldTable = [...]FieldInfo{
 	{"kubeProxyVersion", "", 1, always},
 	{"operatingSystem", "", 1, always},
 	{"architecture", "", 1, always},
-	{"swap", "", 236, pointer},
-	// 165: v1.NodeConfigStatus
-	{"assigned", "", 157, pointer},
-	{"active", "", 157, pointer},
-	{"lastKnownGood", "", 157, pointer},
+	{"swap", "", 256, pointer},
+	// 174: v1.NodeConfigStatus
+	{"assigned", "", 166, pointer},
+	{"active", "", 166, pointer},
+	{"lastKnownGood", "", 166, pointer},
 	{"error", "", 1, 0},
-	// 167: v1.NodeFeatures
+	// 176: v1.NodeFeatures
 	{"supplementalGroupsPolicy", "", 2, pointer},
-	// 168: v1.EphemeralContainer
+	// 177: v1.EphemeralContainer
 	{"name", "", 1, inlined | always},
 	{"image", "", 1, inlined},
-	{"command", "", 54, inlined},
-	{"args", "", 54, inlined},
+	{"command", "", 57, inlined},
+	{"args", "", 57, inlined},
 	{"workingDir", "", 1, inlined},
-	{"ports", "containerPort", 77, inlined | merge},
-	{"envFrom", "", 78, inlined},
-	{"env", "name", 79, inlined | merge},
+	{"ports", "containerPort", 80, inlined | merge},
+	{"envFrom", "", 81, inlined},
+	{"env", "name", 82, inlined | merge},
 	{"resources", "", 32, inlined | always},
-	{"resizePolicy", "", 80, inlined},
+	{"resizePolicy", "", 83, inlined},
 	{"restartPolicy", "", 1, inlined | pointer},
-	{"restartPolicyRules", "", 81, inlined},
-	{"volumeMounts", "mountPath", 82, inlined | merge},
-	{"volumeDevices", "devicePath", 83, inlined | merge},
+	{"restartPolicyRules", "", 84, inlined},
+	{"volumeMounts", "mountPath", 85, inlined | merge},
+	{"volumeDevices", "devicePath", 86, inlined | merge},
 	{"livenessProbe", "", 29, inlined | pointer},
 	{"readinessProbe", "", 29, inlined | pointer},
 	{"startupProbe", "", 29, inlined | pointer},
@@ -1098,48 +1215,48 @@ var fieldTable = [...]FieldInfo{
 	{"terminationMessagePath", "", 1, inlined},
 	{"terminationMessagePolicy", "", 1, inlined},
 	{"imagePullPolicy", "", 1, inlined},
-	{"securityContext", "", 84, inlined | pointer},
+	{"securityContext", "", 87, inlined | pointer},
 	{"stdin", "", 2, inlined},
 	{"stdinOnce", "", 2, inlined},
 	{"tty", "", 2, inlined},
 	{"targetContainerName", "", 1, 0},
-	// 169: v1.SELinuxOptions
+	// 178: v1.SELinuxOptions
 	{"user", "", 1, 0},
 	{"role", "", 1, 0},
 	{"type", "", 1, 0},
 	{"level", "", 1, 0},
-	// 170: v1.WindowsSecurityContextOptions
+	// 179: v1.WindowsSecurityContextOptions
 	{"gmsaCredentialSpecName", "", 1, pointer},
 	{"gmsaCredentialSpec", "", 1, pointer},
 	{"runAsUserName", "", 1, pointer},
 	{"hostProcess", "", 2, pointer},
-	// 173: v1.SeccompProfile
+	// 182: v1.SeccompProfile
 	{"type", "", 1, always},
 	{"localhostProfile", "", 1, pointer},
-	// 174: v1.AppArmorProfile
+	// 183: v1.AppArmorProfile
 	{"type", "", 1, always},
 	{"localhostProfile", "", 1, pointer},
-	// 175: v1.NodeAffinity
-	{"requiredDuringSchedulingIgnoredDuringExecution", "", 241, pointer},
-	{"preferredDuringSchedulingIgnoredDuringExecution", "", 242, 0},
-	// 176: v1.PodAffinity
-	{"requiredDuringSchedulingIgnoredDuringExecution", "", 243, 0},
-	{"preferredDuringSchedulingIgnoredDuringExecution", "", 244, 0},
-	// 177: v1.PodAntiAffinity
-	{"requiredDuringSchedulingIgnoredDuringExecution", "", 243, 0},
-	{"preferredDuringSchedulingIgnoredDuringExecution", "", 244, 0},
-	// 178: v1.Toleration
+	// 184: v1.NodeAffinity
+	{"requiredDuringSchedulingIgnoredDuringExecution", "", 261, pointer},
+	{"preferredDuringSchedulingIgnoredDuringExecution", "", 262, 0},
+	// 185: v1.PodAffinity
+	{"requiredDuringSchedulingIgnoredDuringExecution", "", 263, 0},
+	{"preferredDuringSchedulingIgnoredDuringExecution", "", 264, 0},
+	// 186: v1.PodAntiAffinity
+	{"requiredDuringSchedulingIgnoredDuringExecution", "", 263, 0},
+	{"preferredDuringSchedulingIgnoredDuringExecution", "", 264, 0},
+	// 187: v1.Toleration
 	{"key", "", 1, 0},
 	{"operator", "", 1, 0},
 	{"value", "", 1, 0},
 	{"effect", "", 1, 0},
 	{"tolerationSeconds", "", 4, pointer},
-	// 179: v1.HostAlias
+	// 188: v1.HostAlias
 	{"ip", "", 1, always},
-	{"hostnames", "", 54, 0},
-	// 181: v1.PodReadinessGate
+	{"hostnames", "", 57, 0},
+	// 190: v1.PodReadinessGate
 	{"conditionType", "", 1, always},
-	// 182: v1.TopologySpreadConstraint
+	// 191: v1.TopologySpreadConstraint
 	{"maxSkew", "", 3, always},
 	{"topologyKey", "", 1, always},
 	{"whenUnsatisfiable", "", 1, always},
@@ -1147,64 +1264,75 @@ var fieldTable = [...]FieldInfo{
 	{"minDomains", "", 3, pointer},
 	{"nodeAffinityPolicy", "", 1, pointer},
 	{"nodeTaintsPolicy", "", 1, pointer},
-	{"matchLabelKeys", "", 54, 0},
-	// 183: v1.PodSchedulingGate
+	{"matchLabelKeys", "", 57, 0},
+	// 192: v1.PodSchedulingGate
 	{"name", "", 1, always},
-	// 184: v1.PodResourceClaim
+	// 193: v1.PodResourceClaim
 	{"name", "", 1, always},
 	{"resourceClaimName", "", 1, pointer},
 	{"resourceClaimTemplateName", "", 1, pointer},
-	// 185: v1.ContainerPort
+	// 194: v1.ContainerPort
 	{"name", "", 1, 0},
 	{"hostPort", "", 3, 0},
 	{"containerPort", "", 3, always},
 	{"protocol", "", 1, 0},
 	{"hostIP", "", 1, 0},
-	// 186: v1.EnvFromSource
+	// 195: v1.EnvFromSource
 	{"prefix", "", 1, 0},
-	{"configMapRef", "", 246, pointer},
-	{"secretRef", "", 247, pointer},
-	// 187: v1.ContainerResizePolicy
+	{"configMapRef", "", 266, pointer},
+	{"secretRef", "", 267, pointer},
+	// 196: v1.ContainerResizePolicy
 	{"resourceName", "", 1, always},
 	{"restartPolicy", "", 1, always},
-	// 188: v1.ContainerRestartRule
+	// 197: v1.ContainerRestartRule
 	{"action", "", 1, 0},
-	{"exitCodes", "", 248, pointer},
-	// 189: v1.VolumeDevice
+	{"exitCodes", "", 268, pointer},
+	// 198: v1.VolumeDevice
 	{"name", "", 1, always},
 	{"devicePath", "", 1, always},
-	// 190: v1.Capabilities
-	{"add", "", 249, 0},
-	{"drop", "", 249, 0},
-	// 194: v1.PersistentVolumeClaimTemplate
+	// 199: v1.Capabilities
+	{"add", "", 269, 0},
+	{"drop", "", 269, 0},
+	// 203: v1.PersistentVolumeClaimTemplate
 	{"metadata", "", 20, always},
-	{"spec", "", 253, always},
-	// 195: v1.ObjectFieldSelector
+	{"spec", "", 273, always},
+	// 204: v1.ObjectFieldSelector
 	{"apiVersion", "", 1, 0},
 	{"fieldPath", "", 1, always},
-	// 196: v1.ResourceFieldSelector
+	// 205: v1.ResourceFieldSelector
 	{"containerName", "", 1, 0},
 	{"resource", "", 1, always},
 	{"divisor", "", 5, always},
-	// 197: v1.ConfigMapKeySelector
+	// 206: v1.ConfigMapKeySelector
 	{"name", "", 1, inlined},
 	{"key", "", 1, always},
 	{"optional", "", 2, pointer},
-	// 198: v1.SecretKeySelector
+	// 207: v1.SecretKeySelector
 	{"name", "", 1, inlined},
 	{"key", "", 1, always},
 	{"optional", "", 2, pointer},
-	// 199: v1.FileKeySelector
+	// 208: v1.FileKeySelector
 	{"volumeName", "", 1, always},
 	{"path", "", 1, always},
 	{"key", "", 1, always},
 	{"optional", "", 2, pointer},
-	// 201: v1.SleepAction
+	// 210: v1.SleepAction
 	{"seconds", "", 4, always},
-	// 202: v1.ResourceClaim
+	// 211: v1.ResourceClaim
 	{"name", "", 1, always},
 	{"request", "", 1, 0},
-	// 203: v1.PodCondition
+	// 213: v1.SessionAffinityConfig
+	{"clientIP", "", 276, pointer},
+	// 215: v1.LoadBalancerStatus
+	{"ingress", "", 277, 0},
+	// 217: v2.CrossVersionObjectReference
+	{"kind", "", 1, always},
+	{"name", "", 1, always},
+	{"apiVersion", "", 1, 0},
+	// 219: v2.HorizontalPodAutoscalerBehavior
+	{"scaleUp", "", 280, pointer},
+	{"scaleDown", "", 280, pointer},
+	// 223: v1.PodCondition
 	{"type", "", 1, always},
 	{"observedGeneration", "", 4, 0},
 	{"status", "", 1, always},
@@ -1212,87 +1340,87 @@ var fieldTable = [...]FieldInfo{
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 204: v1.HostIP
+	// 224: v1.HostIP
 	{"ip", "", 1, always},
-	// 205: v1.PodIP
+	// 225: v1.PodIP
 	{"ip", "", 1, always},
-	// 206: v1.ContainerStatus
+	// 226: v1.ContainerStatus
 	{"name", "", 1, always},
-	{"state", "", 255, always},
-	{"lastState", "", 255, always},
+	{"state", "", 283, always},
+	{"lastState", "", 283, always},
 	{"ready", "", 2, always},
 	{"restartCount", "", 3, always},
 	{"image", "", 1, always},
 	{"imageID", "", 1, always},
 	{"containerID", "", 1, 0},
 	{"started", "", 2, pointer},
-	{"allocatedResources", "", 71, 0},
+	{"allocatedResources", "", 74, 0},
 	{"resources", "", 32, pointer},
-	{"volumeMounts", "mountPath", 256, merge},
-	{"user", "", 257, pointer},
-	{"allocatedResourcesStatus", "name", 258, merge},
+	{"volumeMounts", "mountPath", 284, merge},
+	{"user", "", 285, pointer},
+	{"allocatedResourcesStatus", "name", 286, merge},
 	{"stopSignal", "", 1, pointer},
-	// 207: v1.PodResourceClaimStatus
+	// 227: v1.PodResourceClaimStatus
 	{"name", "", 1, always},
 	{"resourceClaimName", "", 1, pointer},
-	// 209: v1.NodeAllocatableResourceClaimStatus
+	// 229: v1.NodeAllocatableResourceClaimStatus
 	{"resourceClaimName", "", 1, always},
-	{"containers", "", 54, 0},
-	{"resources", "", 260, always},
-	// 210: v1.ReplicationControllerCondition
+	{"containers", "", 57, 0},
+	{"resources", "", 288, always},
+	// 230: v1.ReplicationControllerCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 211: v1.RollingUpdateDeployment
+	// 231: v1.RollingUpdateDeployment
 	{"maxUnavailable", "", 6, pointer},
 	{"maxSurge", "", 6, pointer},
-	// 212: v1.DeploymentCondition
+	// 232: v1.DeploymentCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastUpdateTime", "", 7, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 213: v1.PersistentVolumeClaim
+	// 233: v1.PersistentVolumeClaim
 	{"kind", "", 1, inlined},
 	{"apiVersion", "", 1, inlined},
 	{"metadata", "", 20, always},
-	{"spec", "", 253, always},
-	{"status", "", 261, always},
-	// 214: v1.RollingUpdateStatefulSetStrategy
+	{"spec", "", 273, always},
+	{"status", "", 289, always},
+	// 234: v1.RollingUpdateStatefulSetStrategy
 	{"partition", "", 3, pointer},
 	{"maxUnavailable", "", 6, pointer},
-	// 215: v1.StatefulSetCondition
+	// 235: v1.StatefulSetCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 216: v1.RollingUpdateDaemonSet
+	// 236: v1.RollingUpdateDaemonSet
 	{"maxUnavailable", "", 6, pointer},
 	{"maxSurge", "", 6, pointer},
-	// 217: v1.DaemonSetCondition
+	// 237: v1.DaemonSetCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 218: v1.ReplicaSetCondition
+	// 238: v1.ReplicaSetCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 221: v1.JobCondition
+	// 241: v1.JobCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastProbeTime", "", 7, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 223: v1.ObjectReference
+	// 243: v1.ObjectReference
 	{"kind", "", 1, 0},
 	{"namespace", "", 1, 0},
 	{"name", "", 1, 0},
@@ -1300,219 +1428,299 @@ var fieldTable = [...]FieldInfo{
 	{"apiVersion", "", 1, 0},
 	{"resourceVersion", "", 1, 0},
 	{"fieldPath", "", 1, 0},
-	// 224: main.CustomDeploymentConfigParams
+	// 244: main.CustomDeploymentConfigParams
 	{"image", "", 1, 0},
-	{"environment", "", 79, 0},
-	{"command", "", 54, 0},
-	// 225: main.RecreateDeploymentConfigParam
+	{"environment", "", 82, 0},
+	{"command", "", 57, 0},
+	// 245: main.RecreateDeploymentConfigParam
 	{"timeoutSeconds", "", 4, pointer},
-	{"pre", "", 264, pointer},
-	{"mid", "", 264, pointer},
-	{"post", "", 264, pointer},
-	// 226: main.RollingDeploymentConfigParams
+	{"pre", "", 292, pointer},
+	{"mid", "", 292, pointer},
+	{"post", "", 292, pointer},
+	// 246: main.RollingDeploymentConfigParams
 	{"updatePeriodSeconds", "", 4, pointer},
 	{"intervalSeconds", "", 4, pointer},
 	{"timeoutSeconds", "", 4, pointer},
 	{"maxUnavailable", "", 6, pointer},
 	{"maxSurge", "", 6, pointer},
-	{"pre", "", 264, pointer},
-	{"post", "", 264, pointer},
-	// 227: main.DeploymentConfigTriggerPolicy
+	{"pre", "", 292, pointer},
+	{"post", "", 292, pointer},
+	// 247: main.DeploymentConfigTriggerPolicy
 	{"type", "", 1, 0},
-	{"imageChangeParams", "", 265, pointer},
-	// 229: main.DeploymentConfigCondition
+	{"imageChangeParams", "", 293, pointer},
+	// 249: main.DeploymentConfigCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastUpdateTime", "", 7, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 230: v1.NamespaceCondition
+	// 250: v1.NamespaceCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 231: v1.Taint
+	// 251: v1.Taint
 	{"key", "", 1, always},
 	{"value", "", 1, 0},
 	{"effect", "", 1, always},
 	{"timeAdded", "", 7, pointer},
-	// 232: v1.ConfigMapNodeConfigSource
+	// 252: v1.ConfigMapNodeConfigSource
 	{"namespace", "", 1, always},
 	{"name", "", 1, always},
 	{"uid", "", 1, 0},
 	{"resourceVersion", "", 1, 0},
 	{"kubeletConfigKey", "", 1, always},
-	// 233: v1.NodeCondition
+	// 253: v1.NodeCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastHeartbeatTime", "", 7, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 234: v1.NodeAddress
+	// 254: v1.NodeAddress
 	{"type", "", 1, always},
 	{"address", "", 1, always},
-	// 235: v1.DaemonEndpoint
+	// 255: v1.DaemonEndpoint
 	{"Port", "", 3, always},
-	// 236: v1.NodeSwapStatus
+	// 256: v1.NodeSwapStatus
 	{"capacity", "", 4, pointer},
-	// 237: v1.ContainerImage
-	{"names", "", 54, always},
+	// 257: v1.ContainerImage
+	{"names", "", 57, always},
 	{"sizeBytes", "", 4, 0},
-	// 238: v1.AttachedVolume
+	// 258: v1.AttachedVolume
 	{"name", "", 1, always},
 	{"devicePath", "", 1, always},
-	// 239: v1.NodeRuntimeHandler
+	// 259: v1.NodeRuntimeHandler
 	{"name", "", 1, always},
-	{"features", "", 267, pointer},
-	// 240: v1.Sysctl
+	{"features", "", 295, pointer},
+	// 260: v1.Sysctl
 	{"name", "", 1, always},
 	{"value", "", 1, always},
-	// 241: v1.NodeSelector
-	{"nodeSelectorTerms", "", 268, always},
-	// 245: v1.PodDNSConfigOption
+	// 261: v1.NodeSelector
+	{"nodeSelectorTerms", "", 296, always},
+	// 265: v1.PodDNSConfigOption
 	{"name", "", 1, 0},
 	{"value", "", 1, pointer},
-	// 246: v1.ConfigMapEnvSource
+	// 266: v1.ConfigMapEnvSource
 	{"name", "", 1, inlined},
 	{"optional", "", 2, pointer},
-	// 247: v1.SecretEnvSource
+	// 267: v1.SecretEnvSource
 	{"name", "", 1, inlined},
 	{"optional", "", 2, pointer},
-	// 248: v1.ContainerRestartRuleOnExitCodes
+	// 268: v1.ContainerRestartRuleOnExitCodes
 	{"operator", "", 1, 0},
-	{"values", "", 272, 0},
-	// 250: v1.KeyToPath
+	{"values", "", 300, 0},
+	// 270: v1.KeyToPath
 	{"key", "", 1, always},
 	{"path", "", 1, always},
 	{"mode", "", 3, pointer},
-	// 251: v1.DownwardAPIVolumeFile
+	// 271: v1.DownwardAPIVolumeFile
 	{"path", "", 1, always},
-	{"fieldRef", "", 195, pointer},
-	{"resourceFieldRef", "", 196, pointer},
+	{"fieldRef", "", 204, pointer},
+	{"resourceFieldRef", "", 205, pointer},
 	{"mode", "", 3, pointer},
-	// 252: v1.VolumeProjection
-	{"secret", "", 273, pointer},
-	{"downwardAPI", "", 274, pointer},
-	{"configMap", "", 275, pointer},
-	{"serviceAccountToken", "", 276, pointer},
-	{"clusterTrustBundle", "", 277, pointer},
-	{"podCertificate", "", 278, pointer},
-	// 253: v1.PersistentVolumeClaimSpec
-	{"accessModes", "", 279, 0},
+	// 272: v1.VolumeProjection
+	{"secret", "", 301, pointer},
+	{"downwardAPI", "", 302, pointer},
+	{"configMap", "", 303, pointer},
+	{"serviceAccountToken", "", 304, pointer},
+	{"clusterTrustBundle", "", 305, pointer},
+	{"podCertificate", "", 306, pointer},
+	// 273: v1.PersistentVolumeClaimSpec
+	{"accessModes", "", 307, 0},
 	{"selector", "", 21, pointer},
-	{"resources", "", 280, always},
+	{"resources", "", 308, always},
 	{"volumeName", "", 1, 0},
 	{"storageClassName", "", 1, pointer},
 	{"volumeMode", "", 1, pointer},
-	{"dataSource", "", 281, pointer},
-	{"dataSourceRef", "", 282, pointer},
+	{"dataSource", "", 309, pointer},
+	{"dataSourceRef", "", 310, pointer},
 	{"volumeAttributesClassName", "", 1, pointer},
-	// 254: v1.HTTPHeader
+	// 274: v1.HTTPHeader
 	{"name", "", 1, always},
 	{"value", "", 1, always},
-	// 255: v1.ContainerState
-	{"waiting", "", 283, pointer},
-	{"running", "", 284, pointer},
-	{"terminated", "", 285, pointer},
-	// 257: v1.ContainerUser
-	{"linux", "", 287, pointer},
-	// 259: v1.ContainerExtendedResourceRequest
+	// 275: v1.ServicePort
+	{"name", "", 1, 0},
+	{"protocol", "", 1, 0},
+	{"appProtocol", "", 1, pointer},
+	{"port", "", 3, always},
+	{"targetPort", "", 6, always},
+	{"nodePort", "", 3, 0},
+	// 276: v1.ClientIPConfig
+	{"timeoutSeconds", "", 3, pointer},
+	// 278: v1.Condition
+	{"type", "", 1, always},
+	{"status", "", 1, always},
+	{"observedGeneration", "", 4, 0},
+	{"lastTransitionTime", "", 7, always},
+	{"reason", "", 1, always},
+	{"message", "", 1, always},
+	// 279: v2.MetricSpec
+	{"type", "", 1, always},
+	{"object", "", 312, pointer},
+	{"pods", "", 313, pointer},
+	{"resource", "", 314, pointer},
+	{"containerResource", "", 315, pointer},
+	{"external", "", 316, pointer},
+	// 280: v2.HPAScalingRules
+	{"stabilizationWindowSeconds", "", 3, pointer},
+	{"selectPolicy", "", 1, pointer},
+	{"policies", "", 317, 0},
+	{"tolerance", "", 5, pointer},
+	// 281: v2.MetricStatus
+	{"type", "", 1, always},
+	{"object", "", 318, pointer},
+	{"pods", "", 319, pointer},
+	{"resource", "", 320, pointer},
+	{"containerResource", "", 321, pointer},
+	{"external", "", 322, pointer},
+	// 282: v2.HorizontalPodAutoscalerCondition
+	{"type", "", 1, always},
+	{"status", "", 1, always},
+	{"lastTransitionTime", "", 7, always},
+	{"reason", "", 1, 0},
+	{"message", "", 1, 0},
+	// 283: v1.ContainerState
+	{"waiting", "", 323, pointer},
+	{"running", "", 324, pointer},
+	{"terminated", "", 325, pointer},
+	// 285: v1.ContainerUser
+	{"linux", "", 327, pointer},
+	// 287: v1.ContainerExtendedResourceRequest
 	{"containerName", "", 1, always},
 	{"resourceName", "", 1, always},
 	{"requestName", "", 1, always},
-	// 261: v1.PersistentVolumeClaimStatus
+	// 289: v1.PersistentVolumeClaimStatus
 	{"phase", "", 1, 0},
-	{"accessModes", "", 279, 0},
-	{"capacity", "", 71, 0},
-	{"conditions", "type", 289, merge},
-	{"allocatedResources", "", 71, 0},
-	{"allocatedResourceStatuses", "", 290, 0},
+	{"accessModes", "", 307, 0},
+	{"capacity", "", 74, 0},
+	{"conditions", "type", 329, merge},
+	{"allocatedResources", "", 74, 0},
+	{"allocatedResourceStatuses", "", 330, 0},
 	{"currentVolumeAttributesClassName", "", 1, pointer},
-	{"modifyVolumeStatus", "", 291, pointer},
-	// 262: v1.PodFailurePolicyRule
+	{"modifyVolumeStatus", "", 331, pointer},
+	// 290: v1.PodFailurePolicyRule
 	{"action", "", 1, always},
-	{"onExitCodes", "", 292, pointer},
-	{"onPodConditions", "", 293, 0},
-	// 263: v1.SuccessPolicyRule
+	{"onExitCodes", "", 332, pointer},
+	{"onPodConditions", "", 333, 0},
+	// 291: v1.SuccessPolicyRule
 	{"succeededIndexes", "", 1, pointer},
 	{"succeededCount", "", 3, pointer},
-	// 264: main.DeploymentConfigHook
+	// 292: main.DeploymentConfigHook
 	{"failurePolicy", "", 1, always},
-	{"execNewPod", "", 294, pointer},
-	{"tagImages", "", 295, 0},
-	// 265: main.DeploymentConfigImageChangeTrig
+	{"execNewPod", "", 334, pointer},
+	{"tagImages", "", 335, 0},
+	// 293: main.DeploymentConfigImageChangeTrig
 	{"automatic", "", 2, 0},
-	{"containerNames", "", 54, 0},
-	{"from", "", 223, always},
+	{"containerNames", "", 57, 0},
+	{"from", "", 243, always},
 	{"lastTriggeredImage", "", 1, 0},
-	// 266: main.DeploymentConfigCause
+	// 294: main.DeploymentConfigCause
 	{"type", "", 1, always},
-	{"imageTrigger", "", 296, pointer},
-	// 267: v1.NodeRuntimeHandlerFeatures
+	{"imageTrigger", "", 336, pointer},
+	// 295: v1.NodeRuntimeHandlerFeatures
 	{"recursiveReadOnlyMounts", "", 2, pointer},
 	{"userNamespaces", "", 2, pointer},
-	// 269: v1.PreferredSchedulingTerm
+	// 297: v1.PreferredSchedulingTerm
 	{"weight", "", 3, always},
-	{"preference", "", 297, always},
-	// 270: v1.PodAffinityTerm
+	{"preference", "", 337, always},
+	// 298: v1.PodAffinityTerm
 	{"labelSelector", "", 21, pointer},
-	{"namespaces", "", 54, 0},
+	{"namespaces", "", 57, 0},
 	{"topologyKey", "", 1, always},
 	{"namespaceSelector", "", 21, pointer},
-	{"matchLabelKeys", "", 54, 0},
-	{"mismatchLabelKeys", "", 54, 0},
-	// 271: v1.WeightedPodAffinityTerm
+	{"matchLabelKeys", "", 57, 0},
+	{"mismatchLabelKeys", "", 57, 0},
+	// 299: v1.WeightedPodAffinityTerm
 	{"weight", "", 3, always},
-	{"podAffinityTerm", "", 270, always},
-	// 273: v1.SecretProjection
+	{"podAffinityTerm", "", 298, always},
+	// 301: v1.SecretProjection
 	{"name", "", 1, inlined},
-	{"items", "", 191, 0},
+	{"items", "", 200, 0},
 	{"optional", "", 2, pointer},
-	// 274: v1.DownwardAPIProjection
-	{"items", "", 192, 0},
-	// 275: v1.ConfigMapProjection
+	// 302: v1.DownwardAPIProjection
+	{"items", "", 201, 0},
+	// 303: v1.ConfigMapProjection
 	{"name", "", 1, inlined},
-	{"items", "", 191, 0},
+	{"items", "", 200, 0},
 	{"optional", "", 2, pointer},
-	// 276: v1.ServiceAccountTokenProjection
+	// 304: v1.ServiceAccountTokenProjection
 	{"audience", "", 1, 0},
 	{"expirationSeconds", "", 4, pointer},
 	{"path", "", 1, always},
-	// 277: v1.ClusterTrustBundleProjection
+	// 305: v1.ClusterTrustBundleProjection
 	{"name", "", 1, pointer},
 	{"signerName", "", 1, pointer},
 	{"labelSelector", "", 21, pointer},
 	{"optional", "", 2, pointer},
 	{"path", "", 1, always},
-	// 278: v1.PodCertificateProjection
+	// 306: v1.PodCertificateProjection
 	{"signerName", "", 1, 0},
 	{"keyType", "", 1, 0},
 	{"maxExpirationSeconds", "", 3, pointer},
 	{"credentialBundlePath", "", 1, 0},
 	{"keyPath", "", 1, 0},
 	{"certificateChainPath", "", 1, 0},
-	{"userAnnotations", "", 52, 0},
-	// 280: v1.VolumeResourceRequirements
-	{"limits", "", 71, 0},
-	{"requests", "", 71, 0},
-	// 281: v1.TypedLocalObjectReference
+	{"userAnnotations", "", 55, 0},
+	// 308: v1.VolumeResourceRequirements
+	{"limits", "", 74, 0},
+	{"requests", "", 74, 0},
+	// 309: v1.TypedLocalObjectReference
 	{"apiGroup", "", 1, pointer | always},
 	{"kind", "", 1, always},
 	{"name", "", 1, always},
-	// 282: v1.TypedObjectReference
+	// 310: v1.TypedObjectReference
 	{"apiGroup", "", 1, pointer | always},
 	{"kind", "", 1, always},
 	{"name", "", 1, always},
 	{"namespace", "", 1, pointer},
-	// 283: v1.ContainerStateWaiting
+	// 311: v1.LoadBalancerIngress
+	{"ip", "", 1, 0},
+	{"hostname", "", 1, 0},
+	{"ipMode", "", 1, pointer},
+	{"ports", "", 338, 0},
+	// 312: v2.ObjectMetricSource
+	{"describedObject", "", 217, always},
+	{"target", "", 339, always},
+	{"metric", "", 340, always},
+	// 313: v2.PodsMetricSource
+	{"metric", "", 340, always},
+	{"target", "", 339, always},
+	// 314: v2.ResourceMetricSource
+	{"name", "", 1, always},
+	{"target", "", 339, always},
+	// 315: v2.ContainerResourceMetricSource
+	{"name", "", 1, always},
+	{"target", "", 339, always},
+	{"container", "", 1, always},
+	// 316: v2.ExternalMetricSource
+	{"metric", "", 340, always},
+	{"target", "", 339, always},
+	// 318: v2.ObjectMetricStatus
+	{"metric", "", 340, always},
+	{"current", "", 342, always},
+	{"describedObject", "", 217, always},
+	// 319: v2.PodsMetricStatus
+	{"metric", "", 340, always},
+	{"current", "", 342, always},
+	// 320: v2.ResourceMetricStatus
+	{"name", "", 1, always},
+	{"current", "", 342, always},
+	// 321: v2.ContainerResourceMetricStatus
+	{"name", "", 1, always},
+	{"current", "", 342, always},
+	{"container", "", 1, always},
+	// 322: v2.ExternalMetricStatus
+	{"metric", "", 340, always},
+	{"current", "", 342, always},
+	// 323: v1.ContainerStateWaiting
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 284: v1.ContainerStateRunning
+	// 324: v1.ContainerStateRunning
 	{"startedAt", "", 7, always},
-	// 285: v1.ContainerStateTerminated
+	// 325: v1.ContainerStateTerminated
 	{"exitCode", "", 3, always},
 	{"signal", "", 3, 0},
 	{"reason", "", 1, 0},
@@ -1520,59 +1728,79 @@ var fieldTable = [...]FieldInfo{
 	{"startedAt", "", 7, always},
 	{"finishedAt", "", 7, always},
 	{"containerID", "", 1, 0},
-	// 286: v1.VolumeMountStatus
+	// 326: v1.VolumeMountStatus
 	{"name", "", 1, always},
 	{"mountPath", "", 1, always},
 	{"readOnly", "", 2, 0},
 	{"recursiveReadOnly", "", 1, pointer},
-	{"volumeStatus", "", 298, pointer},
-	// 287: v1.LinuxContainerUser
+	{"volumeStatus", "", 343, pointer},
+	// 327: v1.LinuxContainerUser
 	{"uid", "", 4, always},
 	{"gid", "", 4, always},
-	{"supplementalGroups", "", 171, 0},
-	// 288: v1.ResourceStatus
+	{"supplementalGroups", "", 180, 0},
+	// 328: v1.ResourceStatus
 	{"name", "", 1, always},
-	{"resources", "", 299, 0},
-	// 291: v1.ModifyVolumeStatus
+	{"resources", "", 344, 0},
+	// 331: v1.ModifyVolumeStatus
 	{"targetVolumeAttributesClassName", "", 1, 0},
 	{"status", "", 1, always},
-	// 292: v1.PodFailurePolicyOnExitCodesRequirement
+	// 332: v1.PodFailurePolicyOnExitCodesRequirement
 	{"containerName", "", 1, pointer},
 	{"operator", "", 1, always},
-	{"values", "", 272, always},
-	// 294: main.ExecNewPodHook
-	{"command", "", 54, always},
-	{"env", "", 79, 0},
+	{"values", "", 300, always},
+	// 334: main.ExecNewPodHook
+	{"command", "", 57, always},
+	{"env", "", 82, 0},
 	{"containerName", "", 1, always},
-	{"volumes", "", 54, 0},
-	// 296: main.DeploymentConfigImageTrigCauses
-	{"from", "", 223, always},
-	// 297: v1.NodeSelectorTerm
-	{"matchExpressions", "", 303, 0},
-	{"matchFields", "", 303, 0},
-	// 298: v1.VolumeStatus
-	{"image", "", 304, pointer},
-	// 300: v1.PersistentVolumeClaimCondition
+	{"volumes", "", 57, 0},
+	// 336: main.DeploymentConfigImageTrigCauses
+	{"from", "", 243, always},
+	// 337: v1.NodeSelectorTerm
+	{"matchExpressions", "", 348, 0},
+	{"matchFields", "", 348, 0},
+	// 339: v2.MetricTarget
+	{"type", "", 1, always},
+	{"value", "", 5, pointer},
+	{"averageValue", "", 5, pointer},
+	{"averageUtilization", "", 3, pointer},
+	// 340: v2.MetricIdentifier
+	{"name", "", 1, always},
+	{"selector", "", 21, pointer},
+	// 341: v2.HPAScalingPolicy
+	{"type", "", 1, always},
+	{"value", "", 3, always},
+	{"periodSeconds", "", 3, always},
+	// 342: v2.MetricValueStatus
+	{"value", "", 5, pointer},
+	{"averageValue", "", 5, pointer},
+	{"averageUtilization", "", 3, pointer},
+	// 343: v1.VolumeStatus
+	{"image", "", 350, pointer},
+	// 345: v1.PersistentVolumeClaimCondition
 	{"type", "", 1, always},
 	{"status", "", 1, always},
 	{"lastProbeTime", "", 7, always},
 	{"lastTransitionTime", "", 7, always},
 	{"reason", "", 1, 0},
 	{"message", "", 1, 0},
-	// 301: v1.PodFailurePolicyOnPodConditionsPattern
+	// 346: v1.PodFailurePolicyOnPodConditionsPattern
 	{"type", "", 1, always},
 	{"status", "", 1, always},
-	// 302: main.DeploymentConfigTagImg
+	// 347: main.DeploymentConfigTagImg
 	{"containerName", "", 1, always},
-	{"to", "", 223, always},
-	// 304: v1.ImageVolumeStatus
+	{"to", "", 243, always},
+	// 349: v1.PortStatus
+	{"port", "", 3, always},
+	{"protocol", "", 1, always},
+	{"error", "", 1, pointer},
+	// 350: v1.ImageVolumeStatus
 	{"imageRef", "", 1, 0},
-	// 305: v1.ResourceHealth
+	// 351: v1.ResourceHealth
 	{"resourceID", "", 1, always},
 	{"health", "", 1, 0},
 	{"message", "", 1, pointer},
-	// 306: v1.NodeSelectorRequirement
+	// 352: v1.NodeSelectorRequirement
 	{"key", "", 1, always},
 	{"operator", "", 1, always},
-	{"values", "", 54, 0},
+	{"values", "", 57, 0},
 }
