@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 )
@@ -47,24 +46,6 @@ func faults(c cost) int64       { return c.faults }
 func out(c cost) int64          { return c.out }
 func allocs(c cost) int64       { return c.allocs }
 func allocated(c cost) int64    { return c.allocated }
-func (c cost) per(n int64) cost {
-	c.wall /= time.Duration(n)
-	c.allocs, c.allocated, c.out = c.allocs/n, c.allocated/n, c.out/n
-	return c
-}
-
-// inProcess measures a function that returns the size of its output.
-func inProcess(f func() (int64, error)) (cost, error) {
-	var before, after runtime.MemStats
-	runtime.GC() // of what the other side left behind
-	runtime.ReadMemStats(&before)
-	begin := time.Now()
-	n, err := f()
-	c := cost{wall: time.Since(begin), out: n}
-	runtime.ReadMemStats(&after)
-	c.allocs, c.allocated = int64(after.Mallocs-before.Mallocs), int64(after.TotalAlloc-before.TotalAlloc)
-	return c, err
-}
 
 // launcher is the built program launch, and the folder that it lies in.
 type launcher struct{ program, folder string }

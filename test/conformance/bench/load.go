@@ -2,24 +2,17 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/ingraft/ingraft/internal/certs"
-	"github.com/ingraft/ingraft/internal/metrics"
-	"github.com/ingraft/ingraft/internal/webhook"
+	"github.com/ingraft/ingraft/test/conformance/bench/side"
 )
 
 // connections are how many requests are under way at a time.
@@ -36,40 +29,11 @@ type driver struct {
 	asked    int
 }
 
-// endpoint is a webhook that is served on the loopback, over TLS.
-type endpoint struct {
-	url   string
-	end   context.CancelFunc
-	ended chan error
-}
-
-// serveTLS serves a handler as `ingraft injector serve` serves its own.
-func serveTLS(handler http.Handler, certificate *tls.Certificate) (*endpoint, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("listening: %w", err)
-	}
-	server := &webhook.Server{
-		Hook: handler, Webhook: l, Certificate: func() (*tls.Certificate, error) { return certificate, nil },
-		Ready: func() error { return nil }, Metrics: &metrics.Registry{}, Grace: time.Second,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	e := &endpoint{url: "https://" + l.Addr().String() + "/inject", end: cancel, ended: make(chan error, 1)}
-	go func() { e.ended <- server.Run(ctx) }()
-	return e, nil
-}
-
-func (e *endpoint) stop() error {
-	e.end()
-	return <-e.ended
-}
-
 // pressure is what a driver saw of one side.
 type pressure struct {
 	took []time.Duration // sorted
 	wall time.Duration
-	// cpu is what this process, which serves, used meanwhile.
+	// cpu is what the process that serves used meanwhile.
 	cpu time.Duration
 }
 
@@ -95,12 +59,10 @@ func (d *driver) run(url, reviews string) (*pressure, error) {
 	cmd := exec.Command(d.program, "-url", url, "-ca", d.ca, "-reviews", reviews, "-first", strconv.Itoa(d.asked),
 		"-connections", strconv.Itoa(connections), "-duration", d.duration.String())
 	cmd.Stderr = os.Stderr
-	before := cpuUsed()
 	text, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("driving a webhook: %w", err)
 	}
-	used := cpuUsed() - before
 	var r struct {
 		Took []time.Duration
 		Wall time.Duration
@@ -110,16 +72,7 @@ func (d *driver) run(url, reviews string) (*pressure, error) {
 	}
 	d.asked += len(r.Took)
 	slices.Sort(r.Took)
-	return &pressure{r.Took, r.Wall, used}, nil
-}
-
-// cpuUsed returns the CPU time of this process until now.
-func cpuUsed() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return &pressure{took: r.Took, wall: r.Wall}, nil
 }
 
 // templates writes reviews in which the number of the request is to be filled
@@ -155,6 +108,11 @@ func (s *suite) writeLoad(b *bytes.Buffer, folder string) error {
 	if err != nil {
 		return fmt.Errorf("making a certificate: %w", err)
 	}
+	key, err := x509.MarshalPKCS8PrivateKey(state.Serving().PrivateKey)
+	if err != nil {
+		return fmt.Errorf("writing a key: %w", err)
+	}
+	listen := side.Order{Chain: state.Serving().Certificate, Key: key}
 	d := &driver{program: program, duration: s.turn}
 	if d.ca, err = save(folder, "ca.crt", state.Bundle()); err != nil {
 		return err
@@ -164,7 +122,8 @@ func (s *suite) writeLoad(b *bytes.Buffer, folder string) error {
 
 A second process asks the webhook over TLS on the loopback, with %d connections of HTTP/1.1 that are kept, each with the
 next request as soon as it has the answer: so much as the machine can do. Both handlers are served by the same server, in
-turns, %d of %s each. Server and driver share the cores; CPU time is the server's alone, with TLS and transport.
+a process of each side's own, in turns, %d of %s each. Server and driver share the cores; CPU time is the server's alone,
+with TLS and transport.
 
 | pods | | upstream | ingraft | ratio |
 | --- | --- | --- | --- | --- |
@@ -178,7 +137,7 @@ turns, %d of %s each. Server and driver share the cores; CPU time is the server'
 		if err != nil {
 			return err
 		}
-		our, their, err := d.compare(s.ours.handler, s.peer.handler, state.Serving(), reviews)
+		our, their, err := d.compare(s.ours, s.peer, listen, reviews)
 		if err != nil {
 			return err
 		}
@@ -196,14 +155,14 @@ turns, %d of %s each. Server and driver share the cores; CPU time is the server'
 }
 
 // compare drives both handlers in turns. The first turn of each only warms up.
-func (d *driver) compare(ours, theirs http.Handler, certificate *tls.Certificate, reviews string) (our, their *pressure, err error) {
+func (d *driver) compare(ours, theirs *child, listen side.Order, reviews string) (our, their *pressure, err error) {
 	our, their = &pressure{}, &pressure{}
 	for i := range loadRounds + 1 {
-		for _, side := range []struct {
-			handler http.Handler
-			into    *pressure
+		for _, turnOf := range []struct {
+			child *child
+			into  *pressure
 		}{{ours, our}, {theirs, their}} {
-			e, err := serveTLS(side.handler, certificate)
+			at, err := turnOf.child.do(listen)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -211,16 +170,18 @@ func (d *driver) compare(ours, theirs http.Handler, certificate *tls.Certificate
 			if i == 0 {
 				turn.duration = d.duration / 5
 			}
-			p, err := turn.run(e.url, reviews)
+			p, err := turn.run(at.URL, reviews)
 			d.asked = turn.asked
-			if e := e.stop(); err == nil {
+			stopped, e := turnOf.child.do(side.Order{Stop: true})
+			if err == nil {
 				err = e
 			}
 			if err != nil {
 				return nil, nil, err
 			}
 			if i > 0 {
-				side.into.add(p)
+				p.cpu = time.Duration(stopped.CPU)
+				turnOf.into.add(p)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ingraft/ingraft/internal/chart/builtin"
+	"github.com/ingraft/ingraft/test/conformance/bench/side"
 )
 
 type options struct {
@@ -53,6 +54,7 @@ func run(o options, out string) error {
 	if err != nil {
 		return err
 	}
+	defer s.end()
 	text, err := s.document(folder)
 	if err != nil {
 		return err
@@ -64,9 +66,9 @@ func run(o options, out string) error {
 	return os.WriteFile(out, text, 0o644)
 }
 
-// newSuite makes the inputs in a folder and both engines ready.
+// newSuite makes the inputs in a folder and both sides ready.
 func newSuite(o options, folder string) (*suite, error) {
-	s := &suite{options: o, settings: &settings{}}
+	s := &suite{options: o, settings: side.Settings{Folder: folder}}
 	for _, binary := range []*string{&s.ingraft, &s.istioctl} {
 		if *binary == "" {
 			continue
@@ -77,12 +79,15 @@ func newSuite(o options, folder string) (*suite, error) {
 		}
 		*binary = path
 	}
-	var err error
-	if s.settings.injection, s.settings.mesh, s.settings.values, err = builtin.DefaultInjection(builtin.Injection{}); err != nil {
+	injection, mesh, values, err := builtin.DefaultInjection(builtin.Injection{})
+	if err != nil {
 		return nil, fmt.Errorf("rendering the configuration: %w", err)
 	}
-	if err := s.settings.save(folder); err != nil {
-		return nil, err
+	files := s.settings.Files()
+	for i, data := range [][]byte{injection, mesh, values} {
+		if _, err := save(folder, filepath.Base(files[i]), data); err != nil {
+			return nil, err
+		}
 	}
 	if s.one, err = save(folder, "one.yaml", deployment(0)); err != nil {
 		return nil, err
@@ -93,11 +98,25 @@ func newSuite(o options, folder string) (*suite, error) {
 	if s.launch, err = newLauncher(folder); err != nil {
 		return nil, err
 	}
-	if s.ours, err = newIngraft(s.settings); err != nil {
+	if s.ours, err = newChild(folder, "ours"); err != nil {
 		return nil, err
 	}
-	if s.peer, err = newPeer(s.settings.injection, s.settings.mesh, s.settings.values); err != nil {
+	if s.peer, err = newChild(folder, "peer"); err != nil {
+		s.ours.end()
 		return nil, err
 	}
-	return s, s.peer.serve()
+	return s, nil
+}
+
+func (s *suite) end() {
+	s.ours.end()
+	s.peer.end()
+}
+
+func save(folder, name string, data []byte) (string, error) {
+	file := filepath.Join(folder, name)
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		return "", fmt.Errorf("writing an input: %w", err)
+	}
+	return file, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ingraft/ingraft/internal/inject"
 	"github.com/ingraft/ingraft/internal/kube"
 	"github.com/ingraft/ingraft/internal/source"
+	"github.com/ingraft/ingraft/test/conformance/bench/side"
 )
 
 // lap is one step of an injection.
@@ -132,6 +133,10 @@ func parseInit(line string) (c initCost, ok bool) {
 // steps returns what a workload of the stream costs on one core, step by step,
 // in a process that is warm. The stream is Deployments and Services in turns.
 func (s *suite) steps() ([]lap, error) {
+	engine, err := s.settings.Compile()
+	if err != nil {
+		return nil, err
+	}
 	data, err := os.ReadFile(s.many)
 	if err != nil {
 		return nil, fmt.Errorf("reading an input: %w", err)
@@ -161,8 +166,8 @@ func (s *suite) steps() ([]lap, error) {
 	w.lap("checking the workload around its pod")
 	var results []*source.Node
 	for i, workload := range workloads {
-		res := s.ours.engine.Run(&inject.Request{Pod: workload.Template, Owner: workload.Ref, NamespaceName: workload.Ref.Namespace})
-		if err := worst(res.Diagnostics); err != nil {
+		res := engine.Run(&inject.Request{Pod: workload.Template, Owner: workload.Ref, NamespaceName: workload.Ref.Namespace})
+		if err := side.Worst(res.Diagnostics); err != nil {
 			return nil, err
 		}
 		results = append(results, kube.Put(docs[2*i].Root, workload.Path, res.Pod))

@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(400) // as ingraft does
+	debug.SetGCPercent(200) // as ingraft does until it has collected once, for which this is too little
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "usage: laps FOLDER")
 		os.Exit(2)
