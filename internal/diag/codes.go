@@ -233,7 +233,7 @@ var codes = [...]Code{
 	},
 	{
 		"IGF0607", Warning, "volume name that the sidecar uses too",
-		"The pod has a volume of a name that a template has as well, with another source. A volume can have one source only; the pod's is used.",
+		"The pod has a volume of a name that a template has as well. Where its source is of another kind, the pod's is used, by the sidecar too; where it is of the same kind, the template changes it, so that who mounts it finds other data.",
 	},
 	{
 		"IGF0608", Info, "probe that is left alone",
@@ -333,7 +333,7 @@ var codes = [...]Code{
 	},
 	{
 		"IGF0632", Warning, "probe that the sidecar gets in the way of",
-		"The kubelet's probe meets the sidecar instead of the application, or an agent that is not there yet. It fails although the application is well, or passes although it is not.",
+		"The kubelet's probe meets the sidecar instead of the application, or an agent that is not there yet, or it asks another host for the agent. It fails although the application is well, or passes although it is not.",
 	},
 	{
 		"IGF0633", Warning, "container name that the injection template has too",
@@ -354,6 +354,10 @@ var codes = [...]Code{
 	{
 		"IGF0637", Warning, "probe that the template has too, of another kind",
 		"A template gives the pod's container a probe or a lifecycle hook that the pod has as well, and that asks in another way: by httpGet instead of tcpSocket, say. It can ask in one way only; the pod's is used.",
+	},
+	{
+		"IGF0638", Warning, "annotation or label that injection overwrites",
+		"A template of the injection configuration sets an annotation or label that the pod has already, to another value. The template's is used, as at admission.",
 	},
 	{
 		"IGF0801", Error, "file that is no IstioOperator",

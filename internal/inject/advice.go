@@ -39,6 +39,8 @@ var advices = [...]advice{
 	{"proxy user", adviseProxyUser},
 	{"proxy image", adviseProxyImage},
 	{"container names", adviseContainerNames},
+	{"volumes", adviseVolumes},
+	{"annotations", adviseOverwritten},
 	{"probes", adviseProbes},
 	{"DNS policy", adviseDNSPolicy},
 }
@@ -423,6 +425,110 @@ func adviseContainerNames(in *injection, pod *source.Node) diag.List {
 					"container "+quote(name)+" has the name of one that the injection template adds: the two become one",
 					"rename the container, unless it is meant to change the template's"))
 			}
+		}
+	}
+	return append(list, adviseNamesInBothLists(in, pod)...)
+}
+
+// adviseNamesInBothLists finds containers of the pod's whose name the template
+// gives to one of the other list: names are unique among both.
+func adviseNamesInBothLists(in *injection, pod *source.Node) diag.List {
+	var list diag.List
+	for _, part := range [...]struct{ mine, theirs, kind string }{
+		{listContainers, listInitContainers, "an init container"}, {listInitContainers, listContainers, "a container"},
+	} {
+		for _, c := range specList(in.user, part.mine) {
+			name := nameOf(c)
+			if find(specList(in.templates, part.theirs), name) < 0 || find(specList(pod, part.mine), name) < 0 || find(specList(pod, part.theirs), name) < 0 {
+				continue
+			}
+			list = append(list, warn(CodeContainerName, c.Get("name").Span(),
+				"container "+quote(name)+" has the name of "+part.kind+" that the injection template adds: the API server refuses a pod with two containers of one name",
+				"rename the container"))
+		}
+	}
+	return list
+}
+
+// adviseVolumes finds volumes of the pod's that a template of the same name
+// changes: who mounts them finds other data than the user put there. (Where
+// the two have different kinds of source, merging tells.)
+func adviseVolumes(in *injection, pod *source.Node) diag.List {
+	var list diag.List
+	for _, v := range specList(in.user, listVolumes) {
+		name, now := nameOf(v), specList(pod, listVolumes)
+		i := find(now, name)
+		if i < 0 || find(specList(in.templates, listVolumes), name) < 0 || !in.isUsersVolume(name) || contains(in.keptVolumes, name) {
+			continue
+		}
+		path, was, is := difference(v, now[i])
+		if path == "" {
+			continue
+		}
+		list = append(list, warn(CodeVolumeClash, v.Span(),
+			"the pod's volume "+quote(name)+" has the name of one of the injection template's, which changes it: its "+path+" becomes "+brief(is)+was,
+			"rename the pod's volume, where it is mounted too"))
+	}
+	return list
+}
+
+// difference returns the path of the first value that is another in now, in
+// the order of its fields, and what it was, in words; "" where there is none.
+func difference(was, now *source.Node) (path, before string, value *source.Node) {
+	if was.Kind() != source.Map || now.Kind() != source.Map {
+		if was.Equal(now) {
+			return "", "", nil
+		}
+		return "value", ", not " + brief(was), now
+	}
+	for _, f := range now.Fields() {
+		old := was.Get(f.Key)
+		switch {
+		case old == nil && f.Value.IsNull():
+		case old == nil:
+			return f.Key, "", f.Value
+		case old.Kind() == source.Map && f.Value.Kind() == source.Map:
+			if path, before, value := difference(old, f.Value); path != "" {
+				return f.Key + "." + path, before, value
+			}
+		case !old.Equal(f.Value):
+			return f.Key, ", not " + brief(old), f.Value
+		}
+	}
+	return "", "", nil
+}
+
+// brief shows a value as JSON, the beginning of a long one.
+func brief(n *source.Node) string {
+	const most = 60
+	if b := source.AppendJSON(nil, n); len(b) <= most {
+		return string(b)
+	}
+	return n.Kind().Noun()
+}
+
+// adviseOverwritten finds annotations and labels of the pod's that a template
+// gives another value. Those of an earlier injection are meant to change, and
+// what a template makes of the value that was there is that value and more.
+func adviseOverwritten(in *injection, pod *source.Node) diag.List {
+	if in.was.injected {
+		return nil
+	}
+	var list diag.List
+	for _, part := range [...]struct{ field, noun string }{{"annotations", "annotation"}, {"labels", "label"}} {
+		theirs := in.templates.Get("metadata", part.field).Finder()
+		for _, f := range in.user.Get("metadata", part.field).Fields() {
+			was, is := f.Value.Scalar(), pod.Get("metadata", part.field, f.Key).Scalar()
+			if theirs.Get(f.Key) == nil || is == was || f.Key == annot.SidecarStatus || f.Key == annot.MultusNetworks ||
+				strings.HasPrefix(is, was+",") || strings.HasSuffix(is, ","+was) {
+				continue
+			}
+			fix := "remove the " + part.noun + ": injection sets it"
+			if f.Key == annot.Revision && part.field == "annotations" {
+				fix = "inject with --revision " + was + " if that revision is meant, or remove the annotation: injection sets it"
+			}
+			list = append(list, warn(CodeOverwritten, f.Value.Span(),
+				"injection sets "+part.noun+" "+f.Key+" to "+quote(is)+", and the pod's own value "+quote(was)+" is lost", fix))
 		}
 	}
 	return list

@@ -40,4 +40,5 @@ const (
 	CodeWebhookToo    = "IGF0635" // a workload that the webhook injects into as well
 	CodeNotApplied    = "IGF0636" // a ProxyConfig that is not applied
 	CodeHandlerClash  = "IGF0637" // a probe that a template has too, of another kind
+	CodeOverwritten   = "IGF0638" // an annotation or label that a template overwrites
 )

@@ -183,8 +183,25 @@ func (w *probeRewriter) hook(h *hook, c, handler *source.Node, kind string, acti
 		*w.findings = append(*w.findings, note(CodeProbeMoved, action.Span(),
 			strings.Join(h.path, ".")+" of container "+quote(nameOf(c))+" becomes an HTTP request to the agent, which then asks the application as "+kind+" says", ""))
 	}
+	if host := action.Get("host"); host.Scalar() != "" {
+		w.otherHost(h, c, kind, host)
+	}
 	w.probers = append(w.probers, prober{url, appendProber(nil, h, handler, kind, action, port)})
 	return toAgent(handler, kind, url, w.port)
+}
+
+// otherHost tells that a probe of another host than the pod comes to ask for
+// the agent there, or asks the pod in its place: the mesh keeps the host of
+// httpGet, and drops that of tcpSocket.
+func (w *probeRewriter) otherHost(h *hook, c *source.Node, kind string, host *source.Node) {
+	what := strings.Join(h.path, ".") + " of container " + quote(nameOf(c)) + " names host " + quote(host.Scalar())
+	if kind == "httpGet" {
+		what += ", which then is asked for the agent's port " + strconv.FormatInt(w.port, 10) + ": the agent listens in the pod, so it fails"
+	} else {
+		what += ", which is dropped: the agent asks the pod"
+	}
+	*w.findings = append(*w.findings, warn(CodeProbe, host.Span(), what,
+		"leave host out, so that the pod is asked, or keep the pod's probes as they are with annotation "+annot.SidecarRewriteAppHTTPProbers+`: "false"`))
 }
 
 // leave notes that a probe is left alone.
