@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,9 @@ type diffWriter struct {
 	old, new int
 	hunk     hunk
 	err      error
+	// held is what comes before the next document on one line with it, in the
+	// input and in its result: lines are compared as a whole.
+	held [2][]byte
 }
 
 // around is how many lines are shown around a change.
@@ -55,23 +59,39 @@ func (w *diffWriter) add(in *input, doc *source.Document, o *outcome) error {
 		}
 		w.in, w.headed, w.old, w.new = in, false, 0, 0
 	}
-	was := doc.Text.Data
-	if o.data == nil || bytes.Equal(o.data, was) {
+	was, now := doc.Text.Data, o.data
+	if now == nil {
+		now = was
+	}
+	if len(w.held[0])+len(w.held[1]) > 0 {
+		was, now = slices.Concat(w.held[0], was), slices.Concat(w.held[1], now)
+		w.held = [2][]byte{}
+	}
+	if len(was) > 0 && was[len(was)-1] != '\n' {
+		w.held = [2][]byte{was, now}
+		return nil
+	}
+	return w.compare(was, now)
+}
+
+// compare takes the next lines of the file, and what they become.
+func (w *diffWriter) compare(was, now []byte) error {
+	if bytes.Equal(now, was) {
 		for line := range bytes.Lines(was) {
 			w.line(diffLine{' ', line})
 		}
 		return w.err
 	}
-	c := comparison{w: w, old: was, new: o.data}
+	c := comparison{w: w, old: was, new: now}
 	at := 0 // lines of the document so far
 	started := false
-	for line := range bytes.Lines(diff.Diff("", was, "", o.data)) {
+	for line := range bytes.Lines(diff.Diff("", was, "", now)) {
 		var from int
 		switch {
 		case bytes.HasPrefix(line, []byte("@@ ")):
 			started = true
 			if _, err := fmt.Sscanf(string(line), "@@ -%d", &from); err != nil {
-				return fmt.Errorf("comparing %s: %w", in.name, err)
+				return fmt.Errorf("comparing %s: %w", w.in.name, err)
 			}
 			for ; at < from-1; at++ {
 				c.take(' ')
@@ -186,6 +206,12 @@ func (w *diffWriter) print(left int) {
 
 // end writes what is left of a file.
 func (w *diffWriter) end() error {
+	if held := w.held; len(held[0])+len(held[1]) > 0 {
+		w.held = [2][]byte{}
+		if err := w.compare(held[0], held[1]); err != nil {
+			return err
+		}
+	}
 	if w.hunk.open {
 		w.print(max(0, w.hunk.equal-around))
 	}

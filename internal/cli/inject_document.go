@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +46,9 @@ type injector struct {
 	// reference leaves out what is only there for speed, so that tests can
 	// compare.
 	reference bool
+	// joined tells that results are put into one stream, where a file that only
+	// kustomize reads has no place.
+	joined bool
 	// patch is the form of patches to make instead, "" for none.
 	patch string
 }
@@ -75,6 +81,12 @@ func (j *injector) document(doc *source.Document, err error) outcome {
 		return o
 	}
 	if doc.Root == nil {
+		return o
+	}
+	if d, is := j.kustomization(doc); is {
+		if d != nil {
+			o.findings = diag.List{d}
+		}
 		return o
 	}
 	o.findings = diag.DuplicateKeys(doc)
@@ -116,10 +128,39 @@ func (j *injector) document(doc *source.Document, err error) outcome {
 			workloads = append(workloads, workload{w, object.Node})
 		}
 	}
-	if len(replaced) > 0 && !o.findings.HasErrors() {
+	switch {
+	case o.findings.HasErrors():
+	case len(replaced) > 0:
 		j.write(&o, doc, replaced, workloads)
+	case j.canonical && j.patch == "":
+		o.data = rewrite(doc, doc.Root)
 	}
 	return o
+}
+
+// kustomization tells whether a document is the file that kustomize wants in a
+// folder, which is no Kubernetes object and may lack apiVersion and kind. It
+// stays as it is beside the manifests that it names; the finding tells that it
+// cannot be among them.
+func (j *injector) kustomization(doc *source.Document) (*diag.Diagnostic, bool) {
+	const group = "kustomize.config.k8s.io/"
+	version := doc.Root.Get("apiVersion").Scalar()
+	named := false
+	switch path.Base(filepath.ToSlash(doc.Text.Name)) {
+	case "kustomization.yaml", "kustomization.yml", "Kustomization":
+		named = doc.Root.Kind() == source.Map && (version == "" || strings.HasPrefix(version, group))
+	}
+	if !named && !strings.HasPrefix(version, group) {
+		return nil, false
+	}
+	if !j.joined || version != "" && !doc.Root.Get("kind").IsNull() && j.patch == "" {
+		return nil, true
+	}
+	return &diag.Diagnostic{
+		Code: diag.CodeNoKind, Severity: diag.Error, Span: firstByte(doc.Root),
+		Message: "this is the list of files that kustomize reads, and no Kubernetes object: it has no place in a stream of them, or among the resources of another list",
+		Fix:     "write into a folder (-o out/, or --in-place), or inject into what kustomize makes of the folder: kubectl kustomize",
+	}, true
 }
 
 // workload is a workload of a document, with its object.
@@ -327,7 +368,7 @@ func indexOf(key string) int {
 }
 
 // rewrite returns the text of a document whose value is now root: everything
-// written anew, in the notation that it had, with sorted keys in YAML. The
+// written anew, in the notation that it had, with sorted keys. The
 // separator before it stays.
 func rewrite(doc *source.Document, root *source.Node) []byte {
 	data := doc.Text.Data
@@ -385,12 +426,32 @@ func rewriteJSON(doc *source.Document, root *source.Node) []byte {
 	var out bytes.Buffer
 	out.Grow(len(data) + 8<<10)
 	out.Write(data[:span.Start])
-	compact := source.AppendJSON(nil, root)
+	compact := source.AppendJSON(nil, sorted(root))
 	if indent, ok := indentOf(data[span.Start:span.End]); !ok || json.Indent(&out, compact, "", indent) != nil {
 		out.Write(compact)
 	}
 	out.Write(data[span.End:])
 	return out.Bytes()
+}
+
+// sorted returns a value with the keys of all objects in order.
+func sorted(n *source.Node) *source.Node {
+	switch n.Kind() {
+	case source.Map:
+		fields := slices.Clone(n.Fields())
+		for i := range fields {
+			fields[i] = source.F(fields[i].Key, sorted(fields[i].Value))
+		}
+		slices.SortStableFunc(fields, func(a, b source.Field) int { return strings.Compare(a.Key, b.Key) })
+		return source.NewMap(fields...)
+	case source.List:
+		items := slices.Clone(n.Items())
+		for i := range items {
+			items[i] = sorted(items[i])
+		}
+		return source.NewList(items...)
+	}
+	return n
 }
 
 // indentOf returns the blanks at the start of the second line; false where

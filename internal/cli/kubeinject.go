@@ -125,7 +125,7 @@ of them is sound; with --keep-going the sound ones are.`,
 	f.StringArrayVarP(&k.files, "filename", "f", nil, "file, folder or pattern to read, - for standard input (repeatable, or separated by commas)")
 	k.writing.register(f)
 	f.StringVar(&k.writing.patch, "patch", "", "write a patch for each injected object instead of the result: json (RFC 6902), strategic, or kustomize, a folder for -o")
-	f.BoolVar(&k.canonical, "canonical", false, "write injected documents anew, with sorted keys and without comments, rather than keep their text")
+	f.BoolVar(&k.canonical, "canonical", false, "write every document anew, injected or not, with sorted keys and without comments, rather than keep their text")
 	f.BoolVar(&k.noRecord, "no-undo-record", false, "leave out the annotation "+annot.UndoRecord+", which uninject needs to give back the original exactly")
 	f.StringVar(&k.injectConfigFile, "injectConfigFile", "", "file with the injection template: key config of the ConfigMap, the ConfigMap (its key values counts too), or a bare template")
 	f.StringVar(&k.injectConfigMap, "injectConfigMapName", cluster.InjectorConfigMap, "ConfigMap with injection template (key config) and values (key values)")
@@ -141,7 +141,7 @@ of them is sound; with --keep-going the sound ones are.`,
 	f.StringArrayVar(&k.podPaths, "pod-path", nil, "where a kind keeps its pod template: Kind.group=dotted.path (repeatable)")
 	f.StringVar(&k.format, "diagnostics", "text", "format of what is found in the input, on standard error: text, json or sarif")
 	k.registerWarnings(c)
-	f.BoolVar(&k.keepGoing, "keep-going", false, "write the documents that are sound, and exit 1, where others have errors")
+	f.BoolVar(&k.keepGoing, "keep-going", false, "write the documents that are sound, and exit 1, where others have errors; those are left out, but stay as they are where every input gets a file in a folder")
 	f.StringVar(&k.podSecurity, "pod-security", "", "Pod Security level to judge the pods by, as in restricted or baseline:v1.30; wins over the labels of Namespaces in the input")
 	f.StringVar(&k.operatorFile, "operatorFileName", "", "accepted for istioctl's sake only: give --meshConfigFile and --valuesFile instead")
 	k.live.register(c)
@@ -352,7 +352,7 @@ func (k *kubeInject) run(ctx context.Context) error {
 		namespace: k.globals.namespace, namespaces: around.namespaces,
 		proxyConfigs: inject.NewProxyConfigs(around.proxyConfigs, k.globals.namespace),
 		native:       setup.native, getenv: k.engineEnv, now: k.Now(), podSecurity: podSecurity,
-		canonical: k.canonical, noRecord: k.noRecord, patch: k.writing.patch,
+		canonical: k.canonical, joined: k.writing.joined, noRecord: k.noRecord, patch: k.writing.patch,
 	}
 	s := &stream{
 		inputs: inputs, work: work.document, skip: report.skip, weigh: report.weigh, keepGoing: k.keepGoing,
@@ -365,6 +365,7 @@ func (k *kubeInject) run(ctx context.Context) error {
 		return setup.live.err()
 	}
 	report.findings = append(report.findings, s.findings...)
+	report.copied = copies(out)
 	report.dropped, report.written = s.dropped, k.keepGoing && !report.unmet() && !out.empty()
 	outcome := report.print()
 	if outcome != nil && !(errors.Is(outcome, errReported) && report.written) {

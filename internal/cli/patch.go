@@ -85,24 +85,44 @@ func identified(w kube.Workload, patch *source.Node) *source.Node {
 type patchWriter struct {
 	to    io.Writer
 	count int
+	// first is the patch that is alone so far; several are named.
+	first *objectPatch
 }
 
 func (w *patchWriter) add(_ *input, _ *source.Document, o *outcome) error {
-	for _, p := range o.patches {
-		var b bytes.Buffer
-		if w.count > 0 {
-			fmt.Fprintf(&b, "--- # %s\n", p.ref)
-		}
+	for i := range o.patches {
 		w.count++
-		writePatch(&b, p.data)
-		if _, err := w.to.Write(b.Bytes()); err != nil {
+		if w.count == 1 {
+			w.first = &o.patches[i]
+			continue
+		}
+		if err := w.write(w.first, true); err != nil {
+			return err
+		}
+		w.first = nil
+		if err := w.write(&o.patches[i], true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *patchWriter) end() error { return nil }
+func (w *patchWriter) write(p *objectPatch, named bool) error {
+	if p == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	if named {
+		fmt.Fprintf(&b, "--- # %s\n", p.ref)
+	}
+	writePatch(&b, p.data)
+	_, err := w.to.Write(b.Bytes())
+	return err
+}
+
+// end writes the patch that stayed alone, without a name, so that it is JSON
+// and nothing else.
+func (w *patchWriter) end() error { return w.write(w.first, false) }
 
 // writePatch writes a patch that is JSON on several lines, and YAML as it is.
 func writePatch(b *bytes.Buffer, data []byte) {
@@ -150,7 +170,7 @@ func kustomizeResults(a *app, inputs *inputSet, folder string) (results, error) 
 }
 
 func (k *kustomization) add(in *input, doc *source.Document, o *outcome) error {
-	if err := k.resources.add(in, doc, &outcome{}); err != nil {
+	if err := k.resources.add(in, doc, &outcome{data: withoutVersion(doc)}); err != nil {
 		return err
 	}
 	for _, p := range o.patches {
@@ -162,6 +182,27 @@ func (k *kustomization) add(in *input, doc *source.Document, o *outcome) error {
 			return err
 		}
 		k.list = append(k.list, kustomizePatch{p.ref, name, from, k.patches.size})
+	}
+	return nil
+}
+
+// withoutVersion returns the text of a document without its line %YAML, which
+// kustomize cannot read; nil where there is none.
+func withoutVersion(doc *source.Document) []byte {
+	data := doc.Text.Data
+	if doc.Format == source.JSON || !bytes.Contains(data, []byte("%YAML")) {
+		return nil
+	}
+	for at := 0; at < len(data); {
+		line, rest := cutLine(data[at:])
+		bare := bytes.TrimPrefix(line, bom)
+		switch {
+		case bytes.HasPrefix(bare, []byte("%YAML")):
+			return append(append([]byte{}, data[:at]...), rest...)
+		case len(bytes.TrimSpace(bare)) > 0 && bare[0] != '#' && bare[0] != '%' && !bytes.HasPrefix(bare, []byte("...")):
+			return nil
+		}
+		at += len(line)
 	}
 	return nil
 }
@@ -228,9 +269,13 @@ func (k *kustomization) text() []byte {
 		}
 		// Names are patterns there.
 		target = append(target, source.F("name", str(regexp.QuoteMeta(p.ref.Name))))
-		if p.ref.Namespace != "" {
-			target = append(target, source.F("namespace", str(regexp.QuoteMeta(p.ref.Namespace))))
+		// Without a namespace a target is in any; kustomize calls that of objects
+		// which state none default.
+		namespace := p.ref.Namespace
+		if namespace == "" {
+			namespace = "default"
 		}
+		target = append(target, source.F("namespace", str(regexp.QuoteMeta(namespace))))
 		list = append(list, source.NewMap(source.F("path", str(p.name)), source.F("target", source.NewMap(target...))))
 	}
 	root := source.NewMap(
@@ -243,7 +288,8 @@ func (k *kustomization) text() []byte {
 	return source.AppendYAML(nil, root)
 }
 
-func (k *kustomization) lost(in *input) { k.resources.lost(in) }
+// lost does nothing: kustomize cannot read all that is refused.
+func (k *kustomization) lost(*input, []byte) error { return nil }
 
 func (k *kustomization) empty() bool { return k.resources.empty() }
 

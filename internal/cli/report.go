@@ -26,6 +26,8 @@ type injectReport struct {
 	// keepGoing tells that errors in one document do not keep others from
 	// being written; written, that there are others.
 	keepGoing, written bool
+	// copied tells that documents with errors are written as they are.
+	copied bool
 
 	findings diag.List
 	// dropped counts warnings and errors that are not among the findings.
@@ -175,9 +177,12 @@ func (r *injectReport) printText(failed, unmet bool) error {
 		if r.warnings == "error" {
 			found += " (--warnings error: warnings count as errors)"
 		}
-		if r.written {
+		switch {
+		case r.written && r.copied:
+			fmt.Fprintf(r.Stderr, "Error: %s: the documents that hold them were written as they are\n", found)
+		case r.written:
 			fmt.Fprintf(r.Stderr, "Error: %s: the documents that hold them were left out\n", found)
-		} else {
+		default:
 			fmt.Fprintf(r.Stderr, "Error: nothing was written: %s\n", found)
 		}
 	case unmet:

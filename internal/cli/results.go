@@ -22,6 +22,8 @@ type writing struct {
 	diff    bool
 	// patch is the form of patches to write instead of objects, "" for none.
 	patch string
+	// joined tells, once opened, that all results go into one stream.
+	joined bool
 }
 
 func (w *writing) register(f *pflag.FlagSet) {
@@ -33,8 +35,8 @@ func (w *writing) register(f *pflag.FlagSet) {
 // results takes what became of the documents, in order.
 type results interface {
 	add(in *input, doc *source.Document, o *outcome) error
-	// lost hears of a document of an input that is left out.
-	lost(in *input)
+	// lost hears of a document of an input that is left out, and its text.
+	lost(in *input, text []byte) error
 	// empty reports whether there is nothing to write.
 	empty() bool
 	// finish writes what was taken: nothing is written before.
@@ -62,6 +64,7 @@ func (w *writing) open(a *app, inputs *inputSet) (results, error) {
 	case w.inPlace:
 		return inPlaceResults(a, inputs)
 	case w.patch == "kustomize":
+		w.joined = true
 		return kustomizeResults(a, inputs, w.output)
 	case folder:
 		return folderResults(a, inputs, w.output)
@@ -76,6 +79,7 @@ func (w *writing) open(a *app, inputs *inputSet) (results, error) {
 				hinted("Write to a file that -f does not find.")
 		}
 	}
+	w.joined = !w.diff && w.patch == ""
 	s := &single{target: target, spool: newSpool()}
 	switch {
 	case w.diff:
@@ -123,7 +127,7 @@ func (s *single) add(in *input, doc *source.Document, o *outcome) error {
 	return s.form.add(in, doc, o)
 }
 
-func (s *single) lost(*input) {}
+func (s *single) lost(*input, []byte) error { return nil }
 
 func (s *single) empty() bool { return s.spool.size == 0 }
 
@@ -152,27 +156,45 @@ type filePart struct {
 	in      *input
 	from    int64
 	changed bool
-	// lacks tells that a document of the input is not in it.
-	lacks  bool
-	joiner joiner
+	// lacks tells that a document of the input is refused; sound, that another
+	// one is not.
+	lacks, sound bool
+	joiner       joiner
 }
 
 func (f *files) add(in *input, doc *source.Document, o *outcome) error {
 	part := f.part(in)
+	part.sound = true
 	part.changed = part.changed || o.data != nil && string(o.data) != string(doc.Text.Data)
 	return part.joiner.add(in, doc, o)
 }
 
-func (f *files) lost(in *input) { f.part(in).lacks = true }
+// lost puts a refused document into the file of its input as it is, where there
+// is to be a file for every input: a folder that lacks a part of what it was
+// made of is mistaken for all of it.
+func (f *files) lost(in *input, text []byte) error {
+	part := f.part(in)
+	part.lacks = true
+	if !f.all {
+		return nil
+	}
+	return part.joiner.put(in, text, source.YAML)
+}
 
-// empty reports whether no file is to be written.
+// empty reports whether no file is to be written: nothing is sound.
 func (f *files) empty() bool {
 	for _, part := range f.parts {
-		if f.wants(part) {
+		if f.wants(part) && (part.sound || !part.lacks) {
 			return false
 		}
 	}
 	return true
+}
+
+// copies tells whether refused documents are written as they are.
+func copies(r results) bool {
+	f, ok := r.(*files)
+	return ok && f.all
 }
 
 // wants tells whether a file is to be written. One that would lose a document

@@ -32,8 +32,9 @@ type stream struct {
 	// out takes what became of the documents, in order.
 	out interface {
 		add(in *input, doc *source.Document, o *outcome) error
-		// lost hears of a document with an error, which is left out.
-		lost(in *input)
+		// lost hears of a document with an error, which is left out, and its
+		// text.
+		lost(in *input, text []byte) error
 	}
 
 	findings diag.List
@@ -164,13 +165,27 @@ func (s *stream) collect(ctx context.Context, ordered <-chan *item) error {
 		case s.failed && !s.keepGoing:
 			continue // what follows is still checked
 		case it.doc == nil || !sound:
-			s.out.lost(it.in)
+			if err := s.out.lost(it.in, textOf(it)); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := s.out.add(it.in, it.doc, &it.got); err != nil {
 			return err
 		}
 	}
+}
+
+// textOf returns the bytes of a document, also of one that cannot be read.
+func textOf(it *item) []byte {
+	var syntax *source.SyntaxError
+	switch {
+	case it.doc != nil:
+		return it.doc.Text.Data
+	case errors.As(it.err, &syntax) && syntax.Span.Text != nil:
+		return syntax.Span.Text.Data
+	}
+	return nil
 }
 
 // note keeps the findings of one document, and tells whether none of them is
@@ -218,10 +233,15 @@ type joiner struct {
 // add writes one document. Those of one input bring their separators along;
 // between two inputs one is put where it is needed.
 func (j *joiner) add(in *input, doc *source.Document, o *outcome) error {
-	data, format := o.data, doc.Format
+	data := o.data
 	if data == nil {
 		data = doc.Text.Data
 	}
+	return j.put(in, data, doc.Format)
+}
+
+// put writes the text of a document.
+func (j *joiner) put(in *input, data []byte, format source.Format) error {
 	if len(data) == 0 {
 		return nil
 	}
@@ -251,7 +271,7 @@ func (j *joiner) add(in *input, doc *source.Document, o *outcome) error {
 }
 
 // lost does nothing: the other documents are as good without it.
-func (j *joiner) lost(*input) {}
+func (j *joiner) lost(*input, []byte) error { return nil }
 
 // end does nothing: what was added is complete.
 func (j *joiner) end() error { return nil }
