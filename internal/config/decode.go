@@ -198,12 +198,15 @@ func (d *decoder) wellKnown(m any, n *source.Node) bool {
 	return true
 }
 
+// ignored says what becomes of an unknown field.
+const ignored = ": the control plane ignores it"
+
 func (d *decoder) unknown(f source.Field, known []string) {
 	at := f.KeySpan
 	if !at.IsValid() {
 		at = f.Value.Span()
 	}
-	w := d.add(finding(diag.Warning, CodeUnknown, at, "unknown field %s: the control plane ignores it", d.at(f.Key)))
+	w := d.add(finding(diag.Warning, CodeUnknown, at, "unknown field %s"+ignored, d.at(f.Key)))
 	if near := diag.Nearest(f.Key, known); near != "" {
 		w.Fix = "did you mean " + near + "?"
 	}

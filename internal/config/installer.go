@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"strings"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -46,7 +47,7 @@ func CheckValues(root *source.Node, at ...string) diag.List {
 	d.values(root, 0)
 	for _, f := range d.diags {
 		if f.Code == CodeUnknown {
-			f.Severity = diag.Error
+			f.Severity, f.Message = diag.Error, strings.TrimSuffix(f.Message, ignored)
 		}
 	}
 	return d.diags

@@ -139,7 +139,7 @@ func (g *generator) merge() (*source.Node, error) {
 
 	root := translated(merged(profile, user))
 	if values := spec.Get("values"); values.Kind() == source.Map {
-		root = root.With("spec", putAt(root.Get("spec"), merged(root.Get("spec", "values"), values), "values"))
+		root = root.With("spec", userValues(root.Get("spec"), profile.Get("spec", "values"), values))
 	}
 	return root, nil
 }

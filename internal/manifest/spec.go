@@ -272,6 +272,42 @@ func translated(root *source.Node) *source.Node {
 	return root
 }
 
+// userValues lays the user's values over a translated specification, since they
+// win over what it says at its top. They do not where the profile has no object
+// that they and the translation would both go into: the installer then keeps
+// what it translated, as in values.meshConfig and values.pilot.enabled.
+func userValues(spec, profile, values *source.Node) *source.Node {
+	before := spec.Get("values")
+	after := merged(before, values)
+	for _, path := range [][]string{
+		{"global", "hub"},
+		{"global", "tag"},
+		{"revision"},
+		{"compatibilityVersion"},
+		{"pilot", "enabled"},
+		{"pilot", "cni", "enabled"},
+	} {
+		if v := before.Get(path...); v != nil && !hasObjects(profile, path[:len(path)-1]) {
+			after = putAt(after, v, path...)
+		}
+	}
+	if mesh := before.Get("meshConfig"); mesh != nil && !hasObjects(profile, []string{"meshConfig"}) {
+		after = putAt(after, mesh, "meshConfig")
+	}
+	return putAt(spec, after, "values")
+}
+
+// hasObjects reports whether there is an object at a path and at all places on
+// the way.
+func hasObjects(n *source.Node, path []string) bool {
+	for i := 0; i <= len(path); i++ {
+		if n.Get(path[:i]...).Kind() != source.Map {
+			return false
+		}
+	}
+	return true
+}
+
 // putAt is WithAt which also passes through what is no object.
 func putAt(n, value *source.Node, path ...string) *source.Node {
 	if len(path) == 0 {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -193,7 +194,7 @@ func compare(b *strings.Builder, path string, want, got any) {
 			case !inWant:
 				fmt.Fprintf(b, "%s: only ours: %s\n", at, short(g[key]))
 			case !inGot && w[key] == nil:
-				count("null")
+				count("a null of an object that is patched")
 			case !inGot:
 				fmt.Fprintf(b, "%s: only the mesh's: %s\n", at, short(w[key]))
 			default:
@@ -212,7 +213,7 @@ func compare(b *strings.Builder, path string, want, got any) {
 		return
 	}
 	if isText(want, got) {
-		count("text")
+		count("text that the installer takes for a number or a boolean")
 		return
 	}
 	if w, ok := want.(string); ok {
@@ -240,14 +241,31 @@ func compareTexts(b *strings.Builder, path, want, got string) bool {
 	return b.Len() > before || counted() > kinds
 }
 
-// isText tells a number or boolean of the mesh's that is text with us, spelled
-// in the same way.
+// isText tells a value that the mesh's installer has read as a number or a
+// boolean, and that is the text that was written with us: 1.1 and "1.10", true
+// and "t"; also where it is the tag of an image.
 func isText(want, got any) bool {
 	g, ok := got.(string)
-	if _, isString := want.(string); isString || want == nil || !ok {
+	if !ok || want == nil || want == got {
 		return false
 	}
-	return fmt.Sprint(want) == g
+	if w, ok := want.(string); ok {
+		for _, sep := range []string{":", "-distroless"} {
+			i, j := strings.LastIndex(w, sep), strings.LastIndex(g, sep)
+			switch {
+			case i < 0 || j < 0:
+			case sep == ":" && w[:i] == g[:j]:
+				return isText(w[i+1:], g[j+1:])
+			case sep != ":" && w[i:] == g[j:]:
+				return isText(w[:i], g[:j])
+			}
+		}
+	}
+	if f, err := strconv.ParseFloat(g, 64); err == nil {
+		return fmt.Sprint(want) == fmt.Sprint(f) || fmt.Sprint(want) == strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	b, err := strconv.ParseBool(g)
+	return err == nil && fmt.Sprint(want) == fmt.Sprint(b)
 }
 
 // The kinds of difference that docs/differences.md lists, and how often each
