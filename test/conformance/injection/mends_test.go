@@ -42,6 +42,7 @@ var mends = []struct {
 	{[]string{nameBypassed, nameUnknownPort, nameAgentPort, nameNoStatusPort}, mendProbes},
 	{[]string{nameAgain}, mendProbers},
 	{[]string{nameSaved}, mendSaved},
+	{[]string{nameAgain}, mendSavedPolicy},
 	{[]string{nameVolume}, mendVolumes},
 	{[]string{nameStatus}, mendStatus},
 }
@@ -253,6 +254,27 @@ func mendSaved(m *mending) {
 	}
 	m.pod.Annotations["proxy.istio.io/overrides"] = string(mustJSON(saved))
 	m.note(nameSaved)
+}
+
+// mendSavedPolicy saves a native istio-proxy of the user's with the restart policy
+// that it was saved with. Where it comes back it stands among the containers,
+// and without that.
+func mendSavedPolicy(m *mending) {
+	saved := func(pod *corev1.Pod) (all inject.ParsedContainers, at int) {
+		text, ok := pod.Annotations["proxy.istio.io/overrides"]
+		if !ok || json.Unmarshal([]byte(text), &all) != nil {
+			return all, -1
+		}
+		return all, slices.IndexFunc(all.InitContainers, isProxy)
+	}
+	was, i := saved(m.own)
+	now, j := saved(m.pod)
+	if i < 0 || j < 0 || m.own.Annotations[statusAnnotation] == "" || was.InitContainers[i].RestartPolicy == nil || now.InitContainers[j].RestartPolicy != nil {
+		return
+	}
+	now.InitContainers[j].RestartPolicy = was.InitContainers[i].RestartPolicy
+	m.pod.Annotations["proxy.istio.io/overrides"] = string(mustJSON(now))
+	m.note(nameAgain)
 }
 
 // mendStatusPort sends probes to the status port that the pod's annotation

@@ -58,7 +58,7 @@ func stripPod(pod object, volumes bool, still []string) bool {
 	}
 	var status struct {
 		InitContainers, Containers, Volumes, ImagePullSecrets []string
-		Kept                                                  struct{ Volumes, ImagePullSecrets []string }
+		Kept                                                  struct{ Volumes, ImagePullSecrets, Containers []string }
 	}
 	if json.Unmarshal([]byte(text), &status) != nil || strings.Contains(text, "[null]") {
 		delete(annotations, statusAnnotation) // nothing that could be told from it
@@ -89,7 +89,7 @@ func stripPod(pod object, volumes bool, still []string) bool {
 	for i, c := range inits {
 		if c := c.(object); c["name"] == "istio-proxy" && slices.Contains(status.InitContainers, "istio-proxy") {
 			inits = slices.Delete(inits, i, i+1)
-			spec["containers"] = append(spec["containers"].([]any), c)
+			spec["containers"] = append(spec["containers"].([]any), amongContainers(c, status.Kept.Containers))
 			break
 		}
 	}
@@ -97,7 +97,8 @@ func stripPod(pod object, volumes bool, still []string) bool {
 	for _, c := range saved.InitContainers {
 		c, _ := c.(object)
 		if c["name"] == "istio-proxy" && slices.Contains(status.InitContainers, "istio-proxy") && !hasProxy(inits) && !hasProxy(spec["containers"].([]any)) {
-			spec["containers"] = append(spec["containers"].([]any), put([]object{c}, []string{"istio-proxy"}, []any{c})...)
+			back := put([]object{c}, []string{"istio-proxy"}, []any{c})[0].(object)
+			spec["containers"] = append(spec["containers"].([]any), amongContainers(back, status.Kept.Containers))
 		}
 	}
 	if volumes {
@@ -105,6 +106,15 @@ func stripPod(pod object, volumes bool, still []string) bool {
 		spec["imagePullSecrets"] = take(items(spec, "imagePullSecrets"), status.ImagePullSecrets, append(slices.Clone(still), status.Kept.ImagePullSecrets...))
 	}
 	return true
+}
+
+// amongContainers takes from an istio-proxy what made it a sidecar among the init
+// containers, where the user did not write it among the containers with that.
+func amongContainers(c object, kept []string) object {
+	if c["restartPolicy"] == "Always" && !slices.Contains(kept, "istio-proxy") {
+		delete(c, "restartPolicy")
+	}
+	return c
 }
 
 func items(m object, list string) []object {
