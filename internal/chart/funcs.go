@@ -27,7 +27,7 @@ func (r *renderer) funcMap() template.FuncMap {
 	f["fail"] = func(message string) (string, error) { return "", &failure{message} }
 	f["lookup"] = func(string, string, string, string) (map[string]any, error) { return map[string]any{}, nil }
 
-	f["toYaml"] = toYAML
+	f["toYaml"] = r.toYAML
 	f["mustToYaml"] = toYAMLOrError
 	f["fromYaml"] = r.fromYAML
 	f["fromYamlArray"] = fromYAMLArray
@@ -67,6 +67,22 @@ func toYAMLOrError(v any) (string, error) {
 		return "", err
 	}
 	return strings.TrimSuffix(string(source.AppendYAML(nil, n)), "\n"), nil
+}
+
+// longText is from how many bytes on a text is worth remembering.
+const longText = 4 << 10
+
+// toYAML is the function toYAML, and remembers what long texts spell.
+func (r *renderer) toYAML(v any) string {
+	n, err := source.Value(v)
+	if err != nil {
+		return ""
+	}
+	text := strings.TrimSuffix(string(source.AppendYAML(nil, n)), "\n")
+	if len(text) >= longText {
+		r.made[text] = n
+	}
+	return text
 }
 
 // toYAML returns "" for what cannot be encoded, as does toJSON.

@@ -41,6 +41,10 @@ type Output struct {
 	Files []File
 	// Notes are the rendered NOTES.txt, which are not manifests.
 	Notes []File
+	// Made holds the long texts that templates made by toYaml, with what they
+	// spell. Where one of them is all that a document holds, as with the
+	// definitions of the base chart, it need not be read again.
+	Made map[string]*source.Node
 }
 
 // Get returns the text of a rendered file, notes included; "" where there is
@@ -93,6 +97,7 @@ type renderer struct {
 
 	lastText string // see fromYAML
 	lastRoot *source.Node
+	made     map[string]*source.Node // see Output.Made
 }
 
 // unit is a template together with its dot, which it shares with the other
@@ -170,7 +175,8 @@ func (r *renderer) render() (out *Output, err error) {
 			return nil, newError(u.name, err)
 		}
 	}
-	out = &Output{}
+	r.made = map[string]*source.Node{}
+	out = &Output{Made: r.made}
 	for _, u := range r.templates {
 		if isPartial(u.name) || !r.wanted(u) {
 			continue

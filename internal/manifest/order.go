@@ -51,7 +51,11 @@ func inOrder(objects []Object) {
 // them.
 func Append(dst []byte, objects []Object) []byte {
 	for _, o := range objects {
-		dst = source.AppendYAML(dst, o.Root)
+		if o.made != nil && o.made == o.Root {
+			dst = append(append(dst, o.text...), '\n')
+		} else {
+			dst = source.AppendYAML(dst, o.Root)
+		}
 		dst = append(dst, "\n---\n"...)
 	}
 	return dst

@@ -25,6 +25,11 @@ type Object struct {
 	Component string
 	// Root is the object itself.
 	Root *source.Node
+
+	// text spells made, as AppendYAML does but for the last line break; it
+	// saves writing Root where that is still the same.
+	text string
+	made *source.Node
 }
 
 // rendering is what rendering needs besides the component.
@@ -88,7 +93,7 @@ func (r *rendering) render(root *source.Node, in *instance) (out rendered) {
 		if strings.HasSuffix(f.Name, ".txt") {
 			continue
 		}
-		objects, err := split(f, in.component.name)
+		objects, err := split(f, in.component.name, text.Made)
 		if err != nil {
 			out.err = err
 			return out
@@ -147,10 +152,17 @@ func warned(in *instance, out *chart.Output) (found diag.List) {
 
 const kindCRD = "CustomResourceDefinition"
 
-// split reads the objects of a rendered file.
-func split(f chart.File, component string) ([]Object, error) {
+// split reads the objects of a rendered file. made holds texts that need no
+// reading.
+func split(f chart.File, component string, made map[string]*source.Node) ([]Object, error) {
 	var objects []Object
 	for part := range documents(f.Text) {
+		if text := withoutComments(part); made[text] != nil {
+			if ref := kube.RefOf(made[text]); ref.Kind != "" {
+				objects = append(objects, Object{Ref: ref, Component: component, Root: made[text], text: text, made: made[text]})
+				continue
+			}
+		}
 		doc, err := source.Parse(source.NewText(f.Name, []byte(strings.TrimSpace(part))))
 		if err != nil {
 			return nil, fmt.Errorf("reading what chart %s renders to: %w", path.Dir(path.Dir(f.Name)), err)
@@ -165,6 +177,18 @@ func split(f chart.File, component string) ([]Object, error) {
 		objects = append(objects, Object{Ref: ref, Component: component, Root: doc.Root})
 	}
 	return objects, nil
+}
+
+// withoutComments returns a document without the comments and empty lines at
+// its beginning, and without the white space at its end.
+func withoutComments(text string) string {
+	for {
+		line, rest, more := strings.Cut(text, "\n")
+		if line = strings.TrimSpace(line); !more || line != "" && line[0] != '#' {
+			return strings.TrimSpace(text)
+		}
+		text = rest
+	}
 }
 
 // documents yields the documents of a rendered file: a line that begins with
