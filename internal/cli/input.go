@@ -213,7 +213,7 @@ func (s *inputSet) keep(ctx context.Context, in *input) error {
 
 // drain reads a stream to its end.
 func (s *inputSet) drain(ctx context.Context, in *input, from io.Reader) error {
-	in.content = &spool{limit: s.room}
+	in.content = &spool{limit: s.room, most: s.room + spoolMost - spoolLimit}
 	if err := copyWhile(ctx, in.content, from); err != nil {
 		return fmt.Errorf("reading %s: %w", in.name, because(err))
 	}

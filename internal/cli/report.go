@@ -76,7 +76,7 @@ func (r *injectReport) unmet() bool { return r.strict && r.skips > 0 }
 
 // skip notes workloads of a document that were left alone.
 func (r *injectReport) skip(doc *source.Document, list []skipped) {
-	r.notes.limit = spoolLimit
+	r.notes.limit, r.notes.most = spoolLimit, spoolMost
 	for _, s := range list {
 		r.skips++
 		rule := decidingRule(s.decision)

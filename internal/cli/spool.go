@@ -8,14 +8,20 @@ import (
 	"os"
 )
 
-// spoolLimit is how many bytes are kept in memory before the rest goes to a
-// temporary file.
-const spoolLimit = 8 << 20
+// How many bytes are kept in memory before all of them go to a temporary file,
+// which costs no more time than memory that was never used, and how many where
+// no such file can be made.
+const (
+	spoolLimit = 2 << 20
+	spoolMost  = 8 << 20
+)
 
 // spool holds bytes that are written first and read later: in memory up to
 // its limit, and all of them in a temporary file beyond.
 type spool struct {
 	limit int64
+	// most is the limit where no temporary file can be made, if it is higher.
+	most int64
 	// memory holds the bytes in blocks, so that none are copied as they grow.
 	memory [][]byte
 	file   *os.File
@@ -33,18 +39,23 @@ func spoolOf(data []byte) *spool {
 	return &spool{memory: [][]byte{data}, size: int64(len(data))}
 }
 
-func newSpool() *spool { return &spool{limit: spoolLimit} }
+func newSpool() *spool { return &spool{limit: spoolLimit, most: spoolMost} }
 
 // Write appends to the spool.
 func (s *spool) Write(p []byte) (int, error) {
-	if s.file == nil && s.size+int64(len(p)) <= s.limit {
-		s.keep(p)
-		s.size += int64(len(p))
-		return len(p), nil
-	}
 	if s.file == nil {
-		if err := s.spill(); err != nil {
-			return 0, err
+		size := s.size + int64(len(p))
+		if size > s.limit {
+			if err := s.spill(); err != nil && (s.file != nil || size > s.most) {
+				return 0, err
+			} else if err != nil {
+				s.limit = s.most
+			}
+		}
+		if s.file == nil {
+			s.keep(p)
+			s.size = size
+			return len(p), nil
 		}
 	}
 	n, err := s.file.Write(p)

@@ -51,9 +51,17 @@ func TestSpool(t *testing.T) {
 
 func TestSpoolWithoutRoomForFiles(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
-	s := &spool{limit: 1}
-	if _, err := s.Write([]byte("12")); err == nil || !strings.Contains(err.Error(), "creating a temporary file") {
+	s := &spool{limit: 1, most: 4}
+	for _, p := range []string{"12", "34"} {
+		if n, err := s.Write([]byte(p)); err != nil || n != len(p) {
+			t.Fatalf("wrote %d bytes, %v", n, err)
+		}
+	}
+	if _, err := s.Write([]byte("5")); err == nil || !strings.Contains(err.Error(), "creating a temporary file") {
 		t.Errorf("error: %v", err)
+	}
+	if got, err := io.ReadAll(s.reader()); err != nil || string(got) != "1234" {
+		t.Errorf("read %q, %v", got, err)
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 func TestTinyRun(t *testing.T) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "ingraft")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/ingraft")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "./cmd/ingraft")
 	build.Dir = filepath.Join("..", "..", "..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as the programs that measure it
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

@@ -22,15 +22,13 @@ type child struct {
 	answers *json.Decoder
 }
 
-// newChild builds the program of a side, and starts it.
+// buildSides builds the programs of both sides, as go run has built this one: so
+// nothing but the linking is done anew.
+func buildSides(folder string) error { return buildPrograms(folder, os.Environ(), "ours", "peer") }
+
+// newChild starts the program of a side.
 func newChild(folder, name string) (*child, error) {
-	program := filepath.Join(folder, name)
-	// As go run has built this program: so nothing but the linking is done anew.
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "github.com/ingraft/ingraft/test/conformance/bench/"+name)
-	if text, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building program %s: %w\n%s", name, err, text)
-	}
-	c := &child{name: name, process: exec.Command(program, folder)}
+	c := &child{name: name, process: exec.Command(filepath.Join(folder, name), folder)}
 	c.process.Stderr = os.Stderr
 	in, err := c.process.StdinPipe()
 	if err != nil {

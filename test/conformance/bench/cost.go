@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -50,21 +51,27 @@ func allocated(c cost) int64    { return c.allocated }
 // launcher is the built program launch, and the folder that it lies in.
 type launcher struct{ program, folder string }
 
-// newLauncher builds it in a folder.
-func newLauncher(folder string) (launcher, error) {
-	program, err := buildTool(folder, "launch")
-	return launcher{program, folder}, err
+// buildTools builds the small programs beside this one into a folder, as ingraft
+// is built.
+func buildTools(folder string) error {
+	return buildPrograms(folder, append(os.Environ(), "CGO_ENABLED=0"), "-trimpath", "drive", "laps", "launch")
 }
 
-// buildTool builds a program that lies in a folder below this one's.
-func buildTool(folder, name string) (string, error) {
-	file := filepath.Join(folder, name)
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, "github.com/ingraft/ingraft/test/conformance/bench/"+name)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as ingraft is built
-	if text, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building program %s: %w\n%s", name, err, text)
+// buildPrograms builds programs that lie in folders below this one's, all at
+// once: the go command takes its time to see what is built already.
+func buildPrograms(folder string, environ []string, args ...string) error {
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", folder+string(filepath.Separator))
+	for _, arg := range args {
+		if !strings.HasPrefix(arg, "-") {
+			arg = "github.com/ingraft/ingraft/test/conformance/bench/" + arg
+		}
+		build.Args = append(build.Args, arg)
 	}
-	return file, nil
+	build.Env = environ
+	if text, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the programs that measure: %w\n%s", err, text)
+	}
+	return nil
 }
 
 // run measures a whole process. Nothing of the user's is there: neither a

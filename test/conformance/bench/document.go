@@ -246,8 +246,9 @@ as well, which is start, configuration and template, on one core; the rest runs 
 writing in order.
 
 Of its peak memory of %s, %s is that of the process for one Deployment: the program, what it initializes, and the
-configuration. Up to 8 MiB is the result, which waits in memory for the last document to prove sound. The rest is documents
-in flight, and what the collector lets the heap grow by: as much again as is in use.
+configuration. The result waits in a temporary file for the last document to prove sound, but for up to 2 MiB in memory.
+The rest is documents in flight, more of the program's own pages, and what the collector lets the heap grow by: one and a
+half of what is in use.
 `, duration(median(stream, cpu)), duration(median(stream, wall)), duration(median(one, wall)), size(median(stream, peak)), size(median(one, peak)))
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -100,10 +101,6 @@ func templates(folder string, replicas bool) (file string, err error) {
 
 // writeLoad drives both sides in turns, and tells how they stood it.
 func (s *suite) writeLoad(b *bytes.Buffer, folder string) error {
-	program, err := buildTool(folder, "drive")
-	if err != nil {
-		return err
-	}
 	state, err := certs.DefaultPolicy.Next(nil, []string{"127.0.0.1"}, time.Now())
 	if err != nil {
 		return fmt.Errorf("making a certificate: %w", err)
@@ -113,7 +110,7 @@ func (s *suite) writeLoad(b *bytes.Buffer, folder string) error {
 		return fmt.Errorf("writing a key: %w", err)
 	}
 	listen := side.Order{Chain: state.Serving().Certificate, Key: key}
-	d := &driver{program: program, duration: s.turn}
+	d := &driver{program: filepath.Join(folder, "drive"), duration: s.turn}
 	if d.ca, err = save(folder, "ca.crt", state.Bundle()); err != nil {
 		return err
 	}

@@ -95,9 +95,14 @@ func newSuite(o options, folder string) (*suite, error) {
 	if s.many, err = save(folder, "many.yaml", manifests(o.workloads)); err != nil {
 		return nil, err
 	}
-	if s.launch, err = newLauncher(folder); err != nil {
+	fmt.Fprintln(os.Stderr, "building the programs that measure")
+	if err := buildTools(folder); err != nil {
 		return nil, err
 	}
+	if err := buildSides(folder); err != nil {
+		return nil, err
+	}
+	s.launch = launcher{filepath.Join(folder, "launch"), folder}
 	if s.ours, err = newChild(folder, "ours"); err != nil {
 		return nil, err
 	}

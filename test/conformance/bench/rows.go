@@ -38,7 +38,7 @@ costs more than the row above. istioctl cannot do this without a cluster.`,
 			ours: s.process(s.ingraft, s.settings.Arguments(s.many)), peer: s.peerProcess(s.many),
 			says: `One stream of Deployments, each followed by its Service, through the whole process. Documents are
 worked on by all cores and written in order. Peak memory does not grow with the stream: beyond
-8 MiB input and output go through temporary files.`,
+2 MiB input and output go through temporary files.`,
 		},
 		{
 			name: "command in process: one Deployment", rounds: s.rounds,

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/ingraft/ingraft/internal/cli"
@@ -18,9 +19,8 @@ import (
 	"github.com/ingraft/ingraft/test/conformance/bench/side"
 )
 
-// The collector is left as the runtime has it, and as ingraft has it once it has
-// collected, which every order begins with.
 func main() {
+	debug.SetGCPercent(150) // as ingraft does once it has collected, which every order begins with
 	side.Engine{Command: command, Handler: handler}.Main()
 }
 
