@@ -54,7 +54,7 @@ bench: build
 	cd test/e2e && CGO_ENABLED=0 $(GO) run ./build
 	cd test/e2e && CGO_ENABLED=0 $(GO) test -count=1 -run '^TestAdmissionCost$$' . -args -cost $(CURDIR)/bin/admission.md
 	cd test/conformance && $(GO) build -trimpath -ldflags "-s -w" -o ../../bin/istioctl istio.io/istio/istioctl/cmd/istioctl
-	cd test/conformance && $(GO) run ./bench -ingraft ../../bin/ingraft -istioctl ../../bin/istioctl -admission ../../bin/admission.md -out ../../docs/performance.md
+	cd test/conformance && $(GO) run ./bench -rounds 32 -turn 2s -ingraft ../../bin/ingraft -istioctl ../../bin/istioctl -admission ../../bin/admission.md -out ../../docs/performance.md
 
 lint:
 	@unformatted=$$($(TOOL) gofumpt -l cmd internal test tools); test -z "$$unformatted" || { echo "gofumpt would change:"; echo "$$unformatted"; exit 1; }
