@@ -317,6 +317,11 @@ func concerning(d *diag.Diagnostic, ref kube.Ref, object *source.Node) *diag.Dia
 	if !d.Span.IsValid() && d.File == "" {
 		placed.Span = firstByte(object)
 	}
+	if at := firstByte(object); at.IsValid() && placed.Manifest == "" {
+		if file := at.Pos().File; file != placed.Pos().File {
+			placed.Manifest = file
+		}
+	}
 	return &placed
 }
 

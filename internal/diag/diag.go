@@ -32,7 +32,11 @@ type Diagnostic struct {
 	File string
 	// Object is the object concerned: "Deployment shop/cart"; may be empty.
 	Object string
-	// Document is the number of the document in its stream, from 1; 0 unknown.
+	// Manifest names the file that the object is in, where the finding's place
+	// is in another one, as that of a template is.
+	Manifest string
+	// Document is the number of the object's document in its file, from 1; 0
+	// unknown.
 	Document int
 	// Message says what is wrong: one sentence, lower case, no full stop.
 	Message string

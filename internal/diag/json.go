@@ -15,13 +15,15 @@ type jsonFinding struct {
 	Column    int    `json:"column,omitempty"`
 	EndLine   int    `json:"endLine,omitempty"`
 	EndColumn int    `json:"endColumn,omitempty"`
+	Manifest  string `json:"manifest,omitempty"`
 	Document  int    `json:"document,omitempty"`
 	Object    string `json:"object,omitempty"`
 }
 
 // WriteJSON prints the findings as one JSON array, [] where there are none.
 // Lines and columns begin at 1, columns count code points, and the end is the
-// first place after the finding.
+// first place after the finding. Where the object concerned is in another file
+// than the finding's place, manifest names that file, and document counts there.
 func WriteJSON(w io.Writer, l List) error {
 	all := make([]jsonFinding, 0, len(l))
 	for _, d := range Sorted(l) {
@@ -29,7 +31,7 @@ func WriteJSON(w io.Writer, l List) error {
 		f := jsonFinding{
 			Code: d.Code, Severity: d.Severity.String(), Message: d.Message, Fix: d.Fix,
 			File: pos.File, Line: pos.Line, Column: pos.Col,
-			Document: d.Document, Object: d.Object,
+			Manifest: d.Manifest, Document: d.Document, Object: d.Object,
 		}
 		if d.Span.IsValid() {
 			end := d.Span.Text.Pos(d.Span.End)

@@ -129,7 +129,11 @@ func resultOf(d *Diagnostic, rules []sarifRule) sarifResult {
 		}
 	}
 	if d.Object != "" {
-		loc.Logical = []sarifLogical{{FullyQualifiedName: d.Object, Kind: "object"}}
+		name := d.Object
+		if d.Manifest != "" {
+			name = d.Manifest + ": " + name
+		}
+		loc.Logical = []sarifLogical{{FullyQualifiedName: name, Kind: "object"}}
 	}
 	if loc.Physical != nil || loc.Logical != nil {
 		r.Locations = []sarifLocation{loc}

@@ -88,7 +88,11 @@ func whereabouts(d *Diagnostic) string {
 	if d.Document > 0 {
 		parts = append(parts, "document "+strconv.Itoa(d.Document))
 	}
-	return strings.Join(parts, ", ")
+	where := strings.Join(parts, ", ")
+	if d.Manifest != "" && where != "" {
+		where = printable(d.Manifest) + ": " + where
+	}
+	return where
 }
 
 // excerpt returns the line that a span begins on, and a line that marks the

@@ -80,6 +80,8 @@ func (b *bearer) unknown(kind annot.Kind, name string) (what, fix string) {
 	case annot.IsMesh(name) || name == annot.NamespaceInjection:
 		if k, ok := annot.Lookup(other, name); ok && k.Set == annot.ByPeople {
 			return name + " is read as " + article(other) + ", not as " + article(kind), "move it to " + metadataKinds[other].key
+		} else if ok && b.scope == annot.Pod {
+			return name + " is read as " + article(other) + ", not as " + article(kind), "remove it: the mesh sets " + article(other) + " of that name by itself"
 		} else if ok || strings.HasPrefix(name, annot.OperatorPrefix) {
 			return "", ""
 		}

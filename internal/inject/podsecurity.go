@@ -166,13 +166,18 @@ func advisePodSecurity(in *injection, pod *source.Node) diag.List {
 	var list diag.List
 	for _, b := range level.breaches(pod) {
 		who, at, fix := "the pod", source.Span{}, ""
-		if b.container != "" {
+		if b.container == "" {
+			at, fix = in.podCure(pod, b)
+		} else {
 			who = "container " + quote(b.container)
 			if find(specList(in.templates, b.list), b.container) >= 0 {
 				fix = in.podSecurityCure(b)
 			} else if items := specList(pod, b.list); find(items, b.container) >= 0 {
-				at = items[find(items, b.container)].Span()
-				fix = "change the securityContext of the container, or of the pod"
+				c := items[find(items, b.container)]
+				at, fix = c.Span(), containerCure(b)
+				if ports := c.Get("ports"); b.rule == ruleHostPort && ports.Span().IsValid() {
+					at = ports.Span()
+				}
 			}
 		}
 		what := b.rule
@@ -183,6 +188,54 @@ func advisePodSecurity(in *injection, pod *source.Node) diag.List {
 			who+" breaks Pod Security level "+level.String()+from+": "+what, fix))
 	}
 	return list
+}
+
+// Rules of the judge that are about something else than a securityContext.
+const (
+	ruleHostPort       = "hostPort"
+	ruleHost           = "probe or lifecycle host"
+	ruleHostNamespaces = "host namespaces"
+	ruleHostPath       = "hostPath volumes"
+	ruleVolumeTypes    = "restricted volume types"
+)
+
+// containerCure says what of a container of the pod's own keeps a rule.
+func containerCure(b breach) string {
+	switch b.rule {
+	case ruleHostPort:
+		return "remove hostPort from the container's ports, and reach the pod by a Service"
+	case ruleHost:
+		return "leave host out of the container's probes and lifecycle hooks, so that the pod is asked"
+	}
+	return "change the securityContext of the container, or of the pod"
+}
+
+// podCure says where the pod as a whole breaks a rule, and what keeps it.
+func (in *injection) podCure(pod *source.Node, b breach) (source.Span, string) {
+	spec := pod.Get("spec")
+	switch b.rule {
+	case ruleHostNamespaces:
+		for _, key := range [...]string{"hostNetwork", "hostPID", "hostIPC"} {
+			if f, ok := spec.Field(key); ok && f.Value.Scalar() == "true" {
+				return f.KeySpan, "remove " + key
+			}
+		}
+	case ruleHostPath, ruleVolumeTypes:
+		for _, v := range specList(pod, listVolumes) {
+			if field, has := sourceOf(v); !has || !strings.Contains(b.detail, quote(nameOf(v))) || b.rule == ruleHostPath && field.Key != "hostPath" {
+				continue
+			}
+			if find(specList(in.templates, listVolumes), nameOf(v)) >= 0 && !in.isUsersVolume(nameOf(v)) {
+				return source.Span{}, "change the injection template, which adds the volume"
+			}
+			return v.Span(), "use a volume of another type: emptyDir, configMap, secret, projected or persistentVolumeClaim"
+		}
+	default:
+		if context := spec.Get("securityContext"); context.Span().IsValid() {
+			return context.Span(), "change the securityContext of the pod"
+		}
+	}
+	return source.Span{}, "change the pod, or the level of its namespace"
 }
 
 // podSecurityCure names the setting of the mesh that keeps an injected

@@ -93,10 +93,27 @@ func (ts *templates) find(name string) *lazyTemplate {
 	return nil
 }
 
+// object returns the kind of the first object that a template of the gateway
+// controller makes: its templates stand in the same configuration, but make
+// Deployments and Services, not parts of a pod. It is "" for others.
+func (l *lazyTemplate) object() string {
+	for line := range bytes.Lines(l.text.Data) {
+		if kind, ok := bytes.CutPrefix(line, []byte("kind:")); ok {
+			if kind := string(bytes.TrimSpace(kind)); kind != "Pod" && !strings.Contains(kind, "{{") {
+				return kind
+			}
+		}
+	}
+	return ""
+}
+
+// names lists the templates that are for pods.
 func (ts *templates) names() string {
-	names := make([]string, len(ts.list))
-	for i, l := range ts.list {
-		names[i] = l.name
+	var names []string
+	for _, l := range ts.list {
+		if l.object() == "" {
+			names = append(names, l.name)
+		}
 	}
 	return strings.Join(names, ", ")
 }
@@ -138,9 +155,11 @@ func (e *Engine) selected(pod *source.Node) ([]*lazyTemplate, *diag.Diagnostic) 
 }
 
 func nearestFix(name string, list []*lazyTemplate) string {
-	names := make([]string, len(list))
-	for i, l := range list {
-		names[i] = l.name
+	var names []string
+	for _, l := range list {
+		if l.object() == "" {
+			names = append(names, l.name)
+		}
 	}
 	if near := diag.Nearest(name, names); near != "" {
 		return "did you mean " + near + "? "
@@ -201,6 +220,9 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 	for _, l := range list {
 		root, bad := in.renderOne(l, seen)
 		if bad != nil {
+			if kind := l.object(); kind != "" {
+				bad = in.notForPods(l, kind)
+			}
 			return nil, bad
 		}
 		if prepare := in.engine.gen.prepare; prepare != nil {
@@ -209,6 +231,19 @@ func (in *injection) render() ([]overlay, *diag.Diagnostic) {
 		overlays = append(overlays, overlay{l.name, l, root})
 	}
 	return overlays, nil
+}
+
+// notForPods returns the finding about a template that makes objects.
+func (in *injection) notForPods(l *lazyTemplate, kind string) *diag.Diagnostic {
+	d := &diag.Diagnostic{
+		Code: CodeNoTemplate, Severity: diag.Error,
+		Message: "template " + strconv.Quote(l.name) + " is for the gateway controller, which makes objects of it (" + kind + "), and not for pods",
+		Fix:     "choose among " + in.engine.templates.names(),
+	}
+	if n := annotation(in.request.Pod, annot.InjectTemplates); n != nil {
+		d.Span = n.Span()
+	}
+	return d
 }
 
 // renderOne returns what a template makes of a pod.
@@ -264,7 +299,7 @@ func (in *injection) culprit(t *tmpl.Template, bad *diag.Diagnostic) *diag.Diagn
 			why, _, _ := strings.Cut(bad.Message, "; here ") // the value is shown already
 			return &diag.Diagnostic{
 				Code: CodeAnnotation, Severity: diag.Error, Span: k.Place(f.Value),
-				Message: "annotation " + f.Key + " " + wrong + ", at which " + why, Fix: k.Form,
+				Message: "annotation " + f.Key + " " + wrong + ", so that " + strings.Replace(why, `": `, `" fails: `, 1), Fix: k.Form,
 			}
 		}
 	}

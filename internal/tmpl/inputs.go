@@ -17,7 +17,7 @@ const (
 
 // inputs says what the innermost statement around an offset read, with the
 // values that it had: `.Values.global.tag is "1.31", annotation a/b is not set`.
-// Only scalars are told, and it is "" where there are none.
+// Of lists only their length is told, objects are not, and it is "" where there are none.
 func (r *reference) inputs(pos int, data *Data) string {
 	pipe := r.statement(pos)
 	var told []string
@@ -82,6 +82,8 @@ func scalarAt(v reflect.Value, path []string) (string, bool) {
 		return shortened(strconv.Quote(v.String())), true
 	case reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Float64:
 		return fmt.Sprint(v.Interface()), true
+	case reflect.Slice:
+		return fmt.Sprintf("a list of %d", v.Len()), true
 	}
 	return "", false
 }

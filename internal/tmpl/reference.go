@@ -82,6 +82,11 @@ func (t *Template) syntaxError(err error) (source.Span, string) {
 	if convErr != nil {
 		return source.Span{Text: t.text}, strings.TrimPrefix(err.Error(), "template: ")
 	}
+	if what, started, ok := strings.Cut(rest, " started at "+engineName+":"); ok { // something that does not end
+		if n, err := strconv.Atoi(started); err == nil {
+			return t.lineSpan(n), what
+		}
+	}
 	return t.lineSpan(n), rest
 }
 
