@@ -24,6 +24,7 @@ var apiVersion = regexp.MustCompile(`/v[0-9]+((alpha|beta)[0-9]+)?$`)
 // notAnnotations are texts of that form that mean something else.
 var notAnnotations = map[string]string{
 	"registry.istio.io/release": "the registry of images",
+	"kustomize.config.k8s.io/":  "the API group of kustomization files",
 }
 
 // Names of annotations and labels are written in one place, internal/annot.
