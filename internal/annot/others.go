@@ -12,6 +12,9 @@ const (
 	TopologyZone   = "topology.kubernetes.io/zone"
 )
 
+// HelmChart is the label in which charts name themselves.
+const HelmChart = "helm.sh/chart"
+
 // OperatorPrefix begins the annotations of objects that the mesh's former
 // operator made, OTelPrefix those that give attributes to traces.
 const (

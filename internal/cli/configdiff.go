@@ -103,6 +103,9 @@ func (d *configDiff) run(ctx context.Context, oldArg, newArg string) (same bool,
 	}
 	inputs := &inputSet{app: d.app, list: list, room: spoolLimit}
 	defer inputs.close()
+	if err := inputs.keepAll(ctx); err != nil {
+		return false, err
+	}
 	same = true
 	var out bytes.Buffer
 	for _, in := range list {

@@ -11,6 +11,6 @@ func (a *app) manifestCommand() *cobra.Command {
 		RunE: needsSubcommand,
 	}
 	c.PersistentFlags().Bool("dry-run", false, "accepted as istioctl accepts it; nothing here changes a cluster")
-	c.AddCommand(a.manifestGenerateCommand())
+	c.AddCommand(a.manifestGenerateCommand(), a.manifestSummaryCommand(), a.manifestImagesCommand(), a.manifestDiffCommand())
 	return c
 }

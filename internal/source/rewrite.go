@@ -739,6 +739,9 @@ func (r *rewriter) blockList(o, n *Node) bool {
 		if i > 0 {
 			at = r.token(at)
 		}
+		if at >= len(r.src) || r.src[at] != '-' {
+			return false // behind a comment that ends in a line break of YAML's own
+		}
 		parts[i] = part{int32(at), item.end}
 		at = int(item.end)
 	}
