@@ -89,7 +89,7 @@ func (j *injector) document(doc *source.Document, err error) outcome {
 		}
 		return o
 	}
-	o.findings = diag.DuplicateKeys(doc)
+	o.findings = named(doc, diag.DuplicateKeys(doc))
 	var replaced []replacement
 	var workloads []workload
 	for object := range kube.Objects(doc.Root) {
@@ -113,6 +113,13 @@ func (j *injector) document(doc *source.Document, err error) outcome {
 		if d := w.Missing(); d != nil {
 			o.findings = append(o.findings, d)
 			continue
+		}
+		if job, ok := injectedBeside(object, w); ok {
+			o.findings = append(o.findings, concerning(&diag.Diagnostic{
+				Code: diag.CodeGuess, Severity: diag.Warning, Span: job.node.Get("metadata").Span(),
+				Message: "istioctl has injected into this CronJob, and says so on the template of its jobs: what that added is taken for the pod's own",
+				Fix:     "take it out first: uninject --force",
+			}, object.Ref, object.Node))
 		}
 		result := j.engine.Run(j.request(w, object.Node))
 		for _, d := range result.Diagnostics {
@@ -187,7 +194,7 @@ func (j *injector) write(o *outcome, doc *source.Document, pods []replacement, w
 		paths[i] = pods[i].path
 	}
 	base, stale := before(doc, paths)
-	o.findings = append(o.findings, stale...)
+	o.findings = append(o.findings, named(doc, stale)...)
 	if base != doc {
 		for i, w := range workloads {
 			w.Template = kube.At(base.Root, paths[i])
@@ -202,8 +209,24 @@ func (j *injector) write(o *outcome, doc *source.Document, pods []replacement, w
 	data, bad := keep(base, pods, !j.noRecord, j.reference)
 	o.data = data
 	if bad != nil {
-		o.findings = append(o.findings, bad)
+		o.findings = append(o.findings, named(base, diag.List{bad})...)
 	}
+}
+
+// named returns findings with the objects of a document that they are in.
+func named(doc *source.Document, findings diag.List) diag.List {
+	for i, d := range findings {
+		if d.Object != "" || d.Span.Text != doc.Text {
+			continue
+		}
+		for object := range kube.Objects(doc.Root) {
+			if s := object.Node.Span(); s.Text == d.Span.Text && s.Start <= d.Span.Start && d.Span.End <= s.End {
+				findings[i] = concerning(d, object.Ref, object.Node)
+				break
+			}
+		}
+	}
+	return findings
 }
 
 // request says to the engine what is known about a workload's pod.

@@ -66,7 +66,7 @@ func keep(doc *source.Document, replaced []replacement, record, reference bool) 
 	parts := make([]undo.Edited, len(replaced))
 	for i, r := range replaced {
 		part := kube.At(after.Root, r.path)
-		parts[i] = undo.Edited{Before: kube.At(doc.Root, r.path), After: part, Mark: recordOf(part)}
+		parts[i] = undo.Edited{Before: kube.At(doc.Root, r.path), After: part, Mark: recordOf(part), Handles: handles(part)}
 	}
 	data, err := undo.Seal(doc, after, parts)
 	if err == nil {
@@ -77,6 +77,17 @@ func keep(doc *source.Document, replaced []replacement, record, reference bool) 
 		bad = notExact(doc, err)
 	}
 	return data, bad
+}
+
+// handles returns the probes and hooks of an injected pod that ask the agent, by
+// which the records of many of them are short.
+func handles(pod *source.Node) []undo.Handle {
+	sent := inject.SentToAgent(pod)
+	list := make([]undo.Handle, len(sent))
+	for i, s := range sent {
+		list[i] = undo.Handle{Node: s.Action, Text: s.Path}
+	}
+	return list
 }
 
 // keepSimply is keep where all that injection does is to add lines and to
@@ -132,7 +143,7 @@ func before(doc *source.Document, paths []kube.Path) (*source.Document, diag.Lis
 			findings = append(findings, staleRecord(mark, "cannot be read: "+err.Error()))
 			continue
 		}
-		parts = append(parts, undo.Part{Node: template, Mark: mark, Record: record})
+		parts = append(parts, undo.Part{Node: template, Mark: mark, Record: record, Handles: handles(template)})
 	}
 	if len(parts) == 0 {
 		return doc, findings
@@ -174,8 +185,15 @@ func staleRecord(mark *source.Node, why string) *diag.Diagnostic {
 func staleNode(c undo.Change) *diag.Diagnostic {
 	return &diag.Diagnostic{
 		Code: diag.CodeStaleRecord, Severity: diag.Warning, Span: c.Node.Span(),
-		Message: c.Path + " was changed after injection, which had changed it before: that change is lost, and it is as it was: " + excerpt(c.Was),
+		Message: c.Path + " was changed after injection, which had changed it before: that change is lost, and it is " + asItWas(c.Was),
 	}
+}
+
+func asItWas(text string) string {
+	if text == "" {
+		return "without a value, as it was"
+	}
+	return "as it was: " + excerpt(text)
 }
 
 // excerpt returns the beginning of a text, on one line.

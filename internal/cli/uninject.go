@@ -124,10 +124,17 @@ func (u *uninjector) document(doc *source.Document, err error) outcome {
 		return o
 	}
 	var paths []kube.Path
+	var beside []jobTemplate
 	for object := range kube.Objects(doc.Root) {
-		if w, ok := object.Workload(u.podPaths); ok && w.Template != nil {
-			paths = append(paths, append(object.Path[:len(object.Path):len(object.Path)], w.Path...))
+		w, ok := object.Workload(u.podPaths)
+		if !ok || w.Template == nil {
+			continue
 		}
+		if job, ok := injectedBeside(object, w); ok {
+			beside = append(beside, job)
+			continue
+		}
+		paths = append(paths, append(object.Path[:len(object.Path):len(object.Path)], w.Path...))
 	}
 	now, findings := before(doc, paths)
 	var replaced []replacement
@@ -152,6 +159,15 @@ func (u *uninjector) document(doc *source.Document, err error) outcome {
 			replaced = append(replaced, replacement{path, kube.Settle(template, pod, kube.TypePod)})
 		}
 	}
+	for _, job := range beside {
+		job.node = kube.At(now.Root, job.path)
+		without, guesses := job.undo()
+		for _, g := range guesses {
+			findings = append(findings, &diag.Diagnostic{Code: diag.CodeGuess, Severity: diag.Warning, Span: g.Span, Message: g.Message})
+		}
+		replaced = append(replaced, replacement{job.path, without})
+	}
+	findings = named(doc, findings)
 	if !u.force {
 		for i, d := range findings {
 			refused := *d
@@ -163,7 +179,7 @@ func (u *uninjector) document(doc *source.Document, err error) outcome {
 	if len(replaced) > 0 {
 		after, err := source.Edit(now, replaceAll(now.Root, replaced))
 		if err != nil {
-			o.findings = append(o.findings, notExact(doc, err))
+			o.findings = append(o.findings, named(doc, diag.List{notExact(doc, err)})...)
 			o.data = rewrite(now, replaceAll(now.Root, replaced))
 			return o
 		}
@@ -173,4 +189,37 @@ func (u *uninjector) document(doc *source.Document, err error) outcome {
 		o.data = now.Text.Data
 	}
 	return o
+}
+
+// jobTemplate is the template of a CronJob's jobs. istioctl writes the metadata
+// of an injected pod there, beside the pod template.
+type jobTemplate struct {
+	path kube.Path
+	node *source.Node
+}
+
+// injectedBeside tells a CronJob that istioctl injected.
+func injectedBeside(object kube.Object, w kube.Workload) (jobTemplate, bool) {
+	const below = 2 // spec.template
+	if w.Ref.Kind != "CronJob" || len(w.Path) <= below || inject.IsInjected(w.Template.Get("metadata")) {
+		return jobTemplate{}, false
+	}
+	path := w.Path[:len(w.Path)-below]
+	node := kube.At(object.Node, path)
+	if !inject.IsInjected(node.Get("metadata")) {
+		return jobTemplate{}, false
+	}
+	return jobTemplate{append(object.Path[:len(object.Path):len(object.Path)], path...), node}, true
+}
+
+// undo returns the template without the sidecar.
+func (j jobTemplate) undo() (*source.Node, []inject.Guess) {
+	template := j.node.Get("spec", "template")
+	pod, guesses := inject.Undo(template.With("metadata", j.node.Get("metadata")))
+	was := kube.Settle(template, template.With("spec", pod.Get("spec")), kube.TypePod)
+	without := j.node.WithAt(was, "spec", "template")
+	if meta := pod.Get("metadata"); meta != nil {
+		return without.With("metadata", meta), guesses
+	}
+	return without.Without("metadata"), guesses
 }

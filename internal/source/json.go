@@ -49,6 +49,8 @@ func (p *parser) jsonStart() (i int, separated bool) {
 			i+3 < len(s) && (s[i+3] == ' ' || s[i+3] == '\n' || s[i+3] == '\r'):
 			i += 3
 			separated = true
+		case s[i] == bom[0] && separated && i == p.laterBOM():
+			i += len(bom)
 		default:
 			return i, separated
 		}

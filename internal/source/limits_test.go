@@ -1,8 +1,11 @@
 package source
 
 import (
+	"io"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 func TestParseErrors(t *testing.T) {
@@ -31,7 +34,7 @@ func TestParseErrors(t *testing.T) {
 		{"a: b\n---\nc: d", "f:2:1: a second document begins here, where only one is expected"},
 		{"%YAML 1.2\n---\n", "f:1:7: Kubernetes reads YAML 1.1 only: remove the %YAML 1.2 directive"},
 		{"a: \x01", "f:1:4: control character 0x01 is not allowed in YAML"},
-		{"a: \xff", "f:1:4: byte 0xff is not valid UTF-8"},
+		{"a: \xff", "f:1:4: byte 0xff is not valid UTF-8: save the file as UTF-8"},
 		{"\xff\xfea\x00", "f:1:1: the file is UTF-16: save it as UTF-8"},
 		{"a: !!int x", "f:1:10: this value is not what its tag !!int says"},
 		{"é: [ü, @]", "f:1:8: a value must not begin with @: quote it"},
@@ -83,5 +86,53 @@ func TestParseRecordsDuplicates(t *testing.T) {
 	}
 	if js := string(AppendJSON(nil, doc.Root)); js != `{"b":{"c":2},"a":3,"d":{"c":2}}` {
 		t.Errorf("value %s", js)
+	}
+}
+
+// A byte that is not UTF-8 (Latin-1, say) is refused by Kubernetes' decoder too,
+// wherever it stands.
+func TestWhatIsNotUTF8IsRefused(t *testing.T) {
+	for _, s := range []string{"a: b # caf\xe9\n", "a: caf\xe9\n"} {
+		var v any
+		if yaml.Unmarshal([]byte(s), &v) == nil {
+			t.Errorf("Kubernetes takes %q", s)
+		}
+		if _, err := Parse(NewText("f", []byte(s))); err == nil {
+			t.Errorf("%q is taken", s)
+		}
+	}
+}
+
+// A byte order mark at the beginning of a later document is nothing, since
+// decoders get that document alone; elsewhere it is refused.
+func TestByteOrderMarkOfALaterDocument(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"a: 1\n---\n\ufeffa: 1\n":             true,
+		"a: 1\r\n--- # two\r\n\ufeffa: 1\r\n": true,
+		"a: 1\n---\n\ufeff{\"a\": 1}\n":       true,
+		"---\n\ufeffa: 1\n":                   false,
+		"a: 1\n---\n# c\n\ufeffa: 1\n":        false,
+		"a: 1\n---\nb: 1\n\ufeffa: 1\n":       false,
+		"a: 1\n--- {a: 1}\n\ufeff\n":          false,
+	} {
+		r := NewReader("f", strings.NewReader(text))
+		var err error
+		var last *Document
+		for err == nil {
+			var doc *Document
+			if doc, err = r.Next(); err == nil {
+				last = doc
+			}
+		}
+		if (err == io.EOF) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+		if !ok {
+			continue
+		}
+		f, found := last.Root.Field("a")
+		if pos := f.KeySpan.Pos(); !found || pos.Col > 2 {
+			t.Errorf("%q: the key is at %v", text, pos)
+		}
 	}
 }

@@ -253,7 +253,7 @@ func (p *parser) checkCharacters() {
 			r, size := utf8.DecodeRuneInString(s[i:])
 			switch {
 			case r == utf8.RuneError && size == 1:
-				p.fail(i, i+1, "byte "+hexByte(c)+" is not valid UTF-8")
+				p.fail(i, i+1, "byte "+hexByte(c)+" is not valid UTF-8: save the file as UTF-8")
 			case r == 0x85 || r == 0x2028 || r == 0x2029:
 				p.plainBreaks = false
 			case r < 0xa0 || r == 0xfffe || r == 0xffff:
@@ -270,6 +270,24 @@ func hexByte(c byte) string {
 }
 
 const bom = "\ufeff"
+
+// laterBOM returns the offset of a byte order mark right behind the separator
+// that a later document of a stream begins with, as where files were joined;
+// -1 for none. There it stands at the beginning of what the decoder of
+// Kubernetes gets. Anywhere else it takes it for a part of the text.
+func (p *parser) laterBOM() int {
+	if p.text.line == 0 || !strings.HasPrefix(p.s, "---") {
+		return -1
+	}
+	n := strings.IndexByte(p.s, '\n')
+	if n < 0 || !strings.HasPrefix(p.s[n+1:], bom) {
+		return -1
+	}
+	if rest := strings.TrimLeft(p.s[len("---"):n], " \t\r"); rest != "" && rest[0] != '#' {
+		return -1
+	}
+	return n + 1
+}
 
 // document reads directives, the document and what may follow it.
 func (p *parser) document() {

@@ -103,6 +103,11 @@ func (p *parser) next() {
 			}
 		case 0xef:
 			if i == p.lineStart && i > 0 && strings.HasPrefix(s[i:], bom) {
+				if i == p.laterBOM() {
+					i += len(bom)
+					p.lineStart = i
+					continue
+				}
 				p.fail(i, i+len(bom), "a byte order mark in the middle of the text: remove this invisible character")
 			}
 		}

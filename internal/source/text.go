@@ -50,19 +50,17 @@ func NewText(name string, data []byte) *Text { return &Text{Name: name, Data: da
 
 func (t *Text) index() {
 	t.once.Do(func() {
-		// A byte order mark is not part of the first line.
-		i := 0
-		if bytes.HasPrefix(t.Data, []byte(bom)) {
-			i = len(bom)
-		}
-		t.starts = append(t.starts, i)
-		for {
+		// A byte order mark is not part of its line.
+		for i := 0; ; {
+			if bytes.HasPrefix(t.Data[i:], []byte(bom)) {
+				i += len(bom)
+			}
+			t.starts = append(t.starts, i)
 			j := bytes.IndexByte(t.Data[i:], '\n')
 			if j < 0 {
 				return
 			}
 			i += j + 1
-			t.starts = append(t.starts, i)
 		}
 	})
 }

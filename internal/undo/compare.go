@@ -15,15 +15,18 @@ type comparer struct {
 	// marks are those of all parts, in the order of the text.
 	marks  []*source.Node
 	isMark map[*source.Node]bool
+	// handles are those of the parts, and spots what is around them.
+	handles [][]string
+	spots   []map[place]spot
 	// forced holds places whose text is to be put back as a whole.
 	forced map[forcedPlace]bool
 
 	part    int // the part that is walked through, outside for none
 	entries []entry
-	// holder is the collection that is walked through, and holderText the
-	// length of its old text.
+	// holder is the collection that is walked through, and holderNode what it
+	// was before.
 	holder     place
-	holderText int
+	holderNode *source.Node
 }
 
 const outside = -1
@@ -39,9 +42,11 @@ type entry struct {
 	added bool
 	unit
 	order []place // of opOrder
-	// The collection that holds it, and the length of its old text.
+	// loose is the stale hash in which the texts of handles count as one.
+	loose uint16
+	// The collection that holds it.
 	holder     place
-	holderText int
+	holderNode *source.Node
 }
 
 // slot is where a value stands in the two documents.
@@ -98,16 +103,20 @@ func (c *comparer) replace(o, n *source.Node, at place, s slot) bool {
 		if op != opLine && !s.inFlow && !bytes.Equal(restOfLine(c.before, oldEnd), restOfLine(c.after, newEnd)) {
 			continue
 		}
-		c.add(entry{unit: unit{
-			op: op, at: at, text: string(c.before[oldStart:oldEnd]), stale: staleHash(c.after, newStart, newEnd, c.marks),
-		}})
+		w := wording{src: c.after, marks: c.marks}
+		e := entry{unit: unit{op: op, at: at, text: string(c.before[oldStart:oldEnd]), stale: w.stale(n, newStart, newEnd)}}
+		if c.part != outside && len(c.handles[c.part]) > 0 {
+			w.handles = c.handles[c.part]
+			e.loose = w.stale(n, newStart, newEnd)
+		}
+		c.add(e)
 		return true
 	}
 	return false
 }
 
 func (c *comparer) add(e entry) {
-	e.part, e.holder, e.holderText = c.part, c.holder, c.holderText
+	e.part, e.holder, e.holderNode = c.part, c.holder, c.holderNode
 	if e.part == outside {
 		e.absolute = true
 	}
@@ -136,9 +145,9 @@ func (c *comparer) collection(o, n *source.Node, at place, s slot) bool {
 	if o.Kind() != n.Kind() || o.Len() == 0 || n.Len() == 0 {
 		return false
 	}
-	holder, text := c.holder, c.holderText
-	c.holder, c.holderText = at, len(o.Raw())
-	defer func() { c.holder, c.holderText = holder, text }()
+	holder, node := c.holder, c.holderNode
+	c.holder, c.holderNode = at, o
+	defer func() { c.holder, c.holderNode = holder, node }()
 	switch o.Kind() {
 	case source.Map:
 		return c.mapping(o, n, at, s)

@@ -12,13 +12,16 @@ import (
 // Since a draft is made of the simplest edits only, nothing has to be read or
 // tried. It returns nil where that is not certain.
 func SealDraft(before *source.Document, draft *source.Draft, parts []Edited, mark string) []byte {
+	if before.Format != source.JSON && bytes.HasPrefix(before.Root.Raw(), []byte{'{'}) {
+		return nil // the edit may make it JSON
+	}
 	records := make([]*Record, len(parts))
-	respelled := make(map[*source.Node][]byte, len(draft.Respelled))
+	respelled := make(map[*source.Node]bool, len(draft.Respelled))
 	for _, r := range draft.Respelled {
-		respelled[r.Old] = r.Text
+		respelled[r.Old] = true
 	}
 	for i, p := range parts {
-		c := draftComparer{record: &Record{width: minWidth}, respelled: respelled, mark: p.Mark}
+		c := draftComparer{record: &Record{width: minWidth, version: version}, respelled: respelled, mark: p.Mark}
 		if !c.value(p.Before, p.After, atPart) || c.record.Overhead() > MaxOverhead || !c.record.tells(p.Before) {
 			return nil
 		}
@@ -54,7 +57,7 @@ func SealDraft(before *source.Document, draft *source.Draft, parts []Edited, mar
 // draftComparer finds out what an edit did from the values before and after.
 type draftComparer struct {
 	record    *Record
-	respelled map[*source.Node][]byte // what is in the place of scalars
+	respelled map[*source.Node]bool // scalars that are replaced
 	mark      *source.Node
 }
 
@@ -69,9 +72,9 @@ func (c *draftComparer) value(o, n *source.Node, at place) bool {
 	case o.Kind() == source.List && n.Kind() == source.List && o.Len() > 0:
 		return c.list(o, n, at)
 	}
-	if text, ok := c.respelled[o]; ok {
+	if c.respelled[o] {
 		c.record.units = append(c.record.units, unit{
-			op: opValue, at: at.short(minWidth), text: string(o.Raw()), stale: staleHash(text, 0, len(text), nil),
+			op: opValue, at: at.short(minWidth), text: string(o.Raw()), stale: staleValue(n),
 		})
 		return true
 	}

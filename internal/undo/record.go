@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ingraft/ingraft/internal/source"
 )
@@ -12,8 +13,14 @@ import (
 type Record struct {
 	added []place
 	units []unit
+	// families is what was done at handles.
+	families []family
 	// width is how many letters spell a place.
-	width int
+	width   int
+	version byte
+	// loose tells that the document was YAML and is JSON only by the edit: what
+	// is put back need not be JSON.
+	loose bool
 }
 
 // unit is one thing to do besides removing what was added.
@@ -25,6 +32,11 @@ type unit struct {
 	stale uint16
 	// text is what was there before.
 	text string
+	// inFamily tells that stale is one in which the texts of handles count as
+	// one.
+	inFamily bool
+	// coarse tells that only the first letter of stale is known.
+	coarse bool
 }
 
 type op byte
@@ -37,8 +49,12 @@ const (
 	opOrder op = 'm' // put the items of the list into the order that text lists
 )
 
-// version begins every record.
-const version = '1'
+// A record begins with its version. In those of the first, stale is a hash of
+// words, and there are no families.
+const (
+	firstVersion = '1'
+	version      = '2'
+)
 
 // The numbers of letters that may spell a place.
 const (
@@ -76,6 +92,9 @@ func (r *Record) String() string {
 		b = appendBits(b, uint64(p), r.width)
 	}
 	b = append(b, '.')
+	for i := range r.families {
+		b = r.families[i].append(b)
+	}
 	for _, u := range r.units {
 		letter := byte(u.op)
 		if u.absolute {
@@ -86,18 +105,36 @@ func (r *Record) String() string {
 		b = append(strconv.AppendInt(b, int64(len(u.text)), 10), ':')
 		b = append(b, u.text...)
 	}
-	head := []byte{version, byte('0' + r.width)}
-	return string(append(appendBits(head, checksum(b), 3), b...))
+	head := []byte{r.version, byte('0' + r.width)}
+	if r.loose {
+		head[1] = byte('A' + r.width)
+	}
+	return string(append(appendBits(head, checksum(r.version, b), 3), b...))
 }
 
-func checksum[T string | []byte](b T) uint64 { return uint64(atPart.with(version, string(b)).mixed()) }
+func checksum[T string | []byte](version byte, b T) uint64 {
+	return uint64(atPart.with(version, string(b)).mixed())
+}
 
-// Overhead returns how long the record is beyond the text that it restores.
+// Overhead returns how long the record is beyond the text of the nodes that it
+// restores. Such a node is the value of a unit; in a family, where several
+// entries of one mapping are restored, it is that mapping, of which a key and a
+// colon are counted for every entry.
 func (r *Record) Overhead() int {
 	n := len(r.String())
 	for _, u := range r.units {
 		if u.op != opOrder {
 			n -= len(u.text)
+		}
+	}
+	for _, f := range r.families {
+		for j, s := range f.steps {
+			for _, text := range f.texts[j] {
+				n -= len(text)
+				if s.op == opValue && s.key != "" {
+					n -= len(s.key) + 1
+				}
+			}
 		}
 	}
 	return n
@@ -139,15 +176,25 @@ func Parse(s string) (*Record, error) {
 	switch {
 	case len(s) < head+1:
 		return nil, errDamaged
-	case s[0] != version:
+	case s[0] != version && s[0] != firstVersion:
 		return nil, errVersion
-	case s[1] < '0'+minWidth || s[1] > '0'+maxWidth || string(appendBits(nil, checksum(s[head:]), 3)) != s[2:head]:
+	}
+	r := &Record{width: int(s[1]) - '0', version: s[0]}
+	if r.loose = s[1] >= 'A' && s[0] != firstVersion; r.loose {
+		r.width = int(s[1]) - 'A'
+	}
+	if r.width < minWidth || r.width > maxWidth || string(appendBits(nil, checksum(s[0], s[head:]), 3)) != s[2:head] {
 		return nil, errDamaged
 	}
-	r := &Record{width: int(s[1] - '0')}
 	p := recordParser{s: s[head:], width: r.width}
 	for !p.failed && !p.take('.') {
 		r.added = append(r.added, p.place())
+	}
+	for !p.failed && r.version != firstVersion && p.take('f') {
+		r.families = append(r.families, p.family())
+	}
+	if !p.failed && len(r.families) > 0 && !strings.HasPrefix(s[head:], r.String()[head:]) {
+		return nil, errDamaged // not as it is written
 	}
 	for !p.failed && p.s != "" {
 		u := unit{op: op(p.s[0])}
@@ -161,7 +208,7 @@ func Parse(s string) (*Record, error) {
 		switch u.op {
 		case opValue, opEntry, opLine, opOrder:
 		case opAfter:
-			p.failed = p.failed || u.text == "" || u.text[0] < '0' || u.text[0] > '9'
+			p.failed = p.failed || !isAfter(u.text)
 		default:
 			p.failed = true
 		}
@@ -172,6 +219,9 @@ func Parse(s string) (*Record, error) {
 	}
 	return r, nil
 }
+
+// isAfter reports whether a text is one of opAfter.
+func isAfter(text string) bool { return text != "" && text[0] >= '0' && text[0] <= '9' }
 
 type recordParser struct {
 	s      string

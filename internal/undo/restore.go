@@ -19,6 +19,8 @@ type Part struct {
 	// it goes, and its text does not matter.
 	Mark   *source.Node
 	Record *Record
+	// Handles are those of the edit, in the same order.
+	Handles []Handle
 }
 
 // Change is a node that an edit has changed, and somebody else after it.
@@ -45,13 +47,23 @@ type Restored struct {
 // records do not fit the document at all.
 func Restore(doc *source.Document, parts []Part) (*Restored, error) {
 	r := &restorer{parts: map[*source.Node]*Part{}, isMark: map[*source.Node]bool{}}
+	parts = slices.Clone(parts)
 	for i := range parts {
 		p := &parts[i]
+		var missing int
+		p.Record, missing = p.Record.expanded(p.Node, p.Handles)
+		r.missing += missing
+		r.loose = r.loose || p.Record.loose
 		r.parts[p.Node] = p
 		r.marks = append(r.marks, p.Mark)
 		r.isMark[p.Mark] = true
 		for j := range p.Record.units {
-			t := &target{unit: &p.Record.units[j], part: p}
+			t := &target{unit: &p.Record.units[j], part: p, version: p.Record.version}
+			if t.inFamily {
+				for _, h := range p.Handles {
+					t.handles = append(t.handles, h.Text)
+				}
+			}
 			if t.absolute {
 				t.part = nil
 			}
@@ -75,8 +87,11 @@ var errAmbiguous = errors.New("two places have one hash")
 // target is a unit that is looked for.
 type target struct {
 	*unit
-	part *Part        // nil for an absolute one
-	was  *source.Node // the node of the document that is restored
+	part    *Part // nil for an absolute one
+	version byte
+	handles []string
+	value   *source.Node // what its text spells, see meant
+	was     *source.Node // the node of the document that is restored
 	// In the document that the first step makes:
 	node   *source.Node
 	keyEnd int
@@ -95,6 +110,8 @@ type restorer struct {
 	width     int
 	index     map[*Part]map[place]*target
 	ambiguous bool
+	missing   int  // handles
+	loose     bool // see Record
 }
 
 // indexTargets sorts the targets by their parts, nil standing for those outside
@@ -249,7 +266,7 @@ func ordered(items []*source.Node, places, order []place, width int) []*source.N
 
 // respell puts the first texts of nodes back.
 func (r *restorer) respell(doc, was *source.Document, parts []Part) (*Restored, error) {
-	out := &Restored{Document: doc}
+	out := &Restored{Document: doc, Missing: r.missing}
 	// The parts and marks are at the same places of the new document, but for
 	// marks that are gone.
 	nodes := map[*source.Node]*Part{}
@@ -283,10 +300,15 @@ func (r *restorer) respell(doc, was *source.Document, parts []Part) (*Restored, 
 			continue
 		}
 		start, end := t.op.region(src, t.node, t.keyEnd)
-		if staleHash(src, start, end, r.marks) != t.stale {
-			out.Changed = append(out.Changed, Change{Path: t.path, Node: t.was, Was: t.text})
+		w := wording{src: src, marks: r.marks, handles: t.handles}
+		text := t.text
+		if w.isStale(t.unit, t.version, t.node, start, end) {
+			kept, ok := w.withComments(t, start, end)
+			if text = kept; !ok {
+				out.Changed = append(out.Changed, Change{Path: t.path, Node: t.was, Was: t.valueText()})
+			}
 		}
-		splices = append(splices, splice{start, end, t.text})
+		splices = append(splices, splice{start, end, text})
 	}
 	if len(splices) == 0 {
 		return out, nil
@@ -303,7 +325,14 @@ func (r *restorer) respell(doc, was *source.Document, parts []Part) (*Restored, 
 	}
 	b = append(b, src[at:]...)
 	restored, err := source.Parse(doc.Text.Replaced(b))
-	if err != nil {
+	want, known := r.meant(doc)
+	switch {
+	case known && (err != nil || !want.Equal(restored.Root) || doc.Format == source.JSON && restored.Format != source.JSON && !r.loose):
+		// The file was written anew since, in another style or as JSON.
+		if restored, err = source.Edit(doc, want); err != nil {
+			return nil, fmt.Errorf("taking an edit back: %w", err)
+		}
+	case err != nil:
 		return nil, fmt.Errorf("taking an edit back: %w", err)
 	}
 	restored.Index = doc.Index

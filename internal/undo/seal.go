@@ -23,6 +23,9 @@ type Edited struct {
 	// Mark is a scalar within After, at a path of keys, to be replaced by the
 	// record.
 	Mark *source.Node
+	// Handles are mappings within After, in an order that later edits do not
+	// change. They may be needed for a record to be short.
+	Handles []Handle
 }
 
 // Seal returns the bytes of an edited document with the records of its parts in
@@ -62,26 +65,42 @@ func recordsOf(before, after *source.Document, parts []Edited) ([]*Record, error
 		c.parts[p.After] = i
 		c.isMark[p.Mark] = true
 		c.marks = append(c.marks, p.Mark)
-		restoring[i] = Part{Node: p.After, Mark: p.Mark}
+		restoring[i] = Part{Node: p.After, Mark: p.Mark, Handles: p.Handles}
+		var texts []string
+		for _, h := range p.Handles {
+			texts = append(texts, h.Text)
+		}
+		c.handles = append(c.handles, texts)
+		c.spots = append(c.spots, nil)
 	}
 	c.marks = inOrder(c.marks)
-	width := minWidth
+	width, asTheyAre := minWidth, false
 	for range maxAttempts {
 		c.part, c.entries = outside, nil
 		if !c.value(before.Root, after.Root, atDocument, root) {
 			return nil, ErrNotExact
 		}
 		records := c.records(len(parts), width)
-		if tooLong := c.tooLong(records); tooLong >= 0 {
-			if !c.coarsen(tooLong) {
-				return nil, ErrNotExact
-			}
-			continue
-		}
-		told := true
+		coarser, told := false, true
 		for i := range restoring {
-			restoring[i].Record = records[i]
+			records[i].loose = before.Format != source.JSON && after.Format == source.JSON
 			told = told && records[i].tells(parts[i].Before)
+			if records[i].Overhead() > MaxOverhead {
+				c.shorten(i, records[i], parts[i])
+			}
+			if !asTheyAre && records[i].Overhead() > MaxOverhead {
+				coarser = true
+				if !c.coarsen(i) {
+					// It would not do: then rather a long record than one that
+					// takes other edits with it.
+					asTheyAre = true
+					clear(c.forced)
+				}
+			}
+			restoring[i].Record = records[i]
+		}
+		if coarser {
+			continue
 		}
 		if !told && width < maxWidth {
 			width++
@@ -105,24 +124,10 @@ func recordsOf(before, after *source.Document, parts []Edited) ([]*Record, error
 func (c *comparer) records(n, width int) []*Record {
 	records := make([]*Record, n)
 	for i := range records {
-		records[i] = &Record{width: width}
+		records[i] = &Record{width: width, version: version}
 	}
 	for _, e := range c.entries {
-		r := records[max(e.part, 0)]
-		if e.added {
-			r.added = append(r.added, e.at.short(width))
-			continue
-		}
-		u := e.unit
-		u.at = u.at.short(width)
-		if u.op == opOrder {
-			var b []byte
-			for _, p := range e.order {
-				b = appendBits(b, uint64(p.short(width)), width)
-			}
-			u.text = string(b)
-		}
-		r.units = append(r.units, u)
+		records[max(e.part, 0)].add(e)
 	}
 	for _, r := range records {
 		slices.Sort(r.added) // found in no order that matters
@@ -130,18 +135,49 @@ func (c *comparer) records(n, width int) []*Record {
 	return records
 }
 
-func (c *comparer) tooLong(records []*Record) int {
-	for i, r := range records {
-		if r.Overhead() > MaxOverhead {
-			return i
+func (r *Record) add(e entry) {
+	if e.added {
+		r.added = append(r.added, e.at.short(r.width))
+		return
+	}
+	u := e.unit
+	u.at = u.at.short(r.width)
+	if u.op == opOrder {
+		var b []byte
+		for _, p := range e.order {
+			b = appendBits(b, uint64(p.short(r.width)), r.width)
+		}
+		u.text = string(b)
+	}
+	r.units = append(r.units, u)
+}
+
+// shorten writes what was done at handles of a part as families.
+func (c *comparer) shorten(part int, r *Record, p Edited) {
+	if len(p.Handles) == 0 {
+		return
+	}
+	if c.spots[part] == nil {
+		c.spots[part] = spots(p.After, p.Handles)
+	}
+	var own []entry
+	for _, e := range c.entries {
+		if max(e.part, 0) == part {
+			own = append(own, e)
 		}
 	}
-	return -1
+	list, rest := families(own, c.spots[part])
+	*r = Record{width: r.width, version: r.version, loose: r.loose, families: list}
+	for _, e := range rest {
+		r.add(e)
+	}
+	slices.Sort(r.added)
 }
 
 // coarsen makes the record of a part shorter: where several things were done
 // below one node, the text of that node is put back instead. It takes the
-// nodes with the least text for what they save.
+// nodes with the least text for what they save, but none that is, or holds, an
+// item with a name (a container, say): that is where other edits are made.
 func (c *comparer) coarsen(part int) bool {
 	type saving struct{ units, text int }
 	savings := map[place]saving{}
@@ -149,9 +185,12 @@ func (c *comparer) coarsen(part int) bool {
 		if e.part != part || e.holder == atPart {
 			continue
 		}
-		s := savings[e.holder]
+		s, ok := savings[e.holder]
+		if !ok && holdsNamed(e.holderNode) {
+			continue
+		}
 		s.units++
-		s.text = e.holderText
+		s.text = len(e.holderNode.Raw())
 		savings[e.holder] = s
 	}
 	price := func(s saving) int {
@@ -174,6 +213,25 @@ func (c *comparer) coarsen(part int) bool {
 		}
 	}
 	return more
+}
+
+// holdsNamed reports whether a node is, or holds, an item of a list that has a
+// name.
+func holdsNamed(n *source.Node) bool {
+	if n.Kind() == source.Map && n.Get("name").Scalar() != "" {
+		return true
+	}
+	for _, f := range n.Fields() {
+		if holdsNamed(f.Value) {
+			return true
+		}
+	}
+	for _, item := range n.Items() {
+		if item.Kind() == source.Map && holdsNamed(item) {
+			return true
+		}
+	}
+	return false
 }
 
 // force looks for where a restored document differs from what it should be,

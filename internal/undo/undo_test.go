@@ -171,12 +171,12 @@ func TestRestoreTellsWhatIsLost(t *testing.T) {
 }
 
 // However much an edit does, its record is short: it holds the text of larger
-// nodes instead, but never that of the document.
+// nodes instead, but never that of the document, nor of items with names.
 func TestRecordsAreShort(t *testing.T) {
 	var before strings.Builder
 	before.WriteString("p:\n  m: {old: 1}\n  n:\n    a: 1\n  list:\n")
 	for i := range 40 {
-		fmt.Fprintf(&before, "  - name: i%d\n    a: 1\n    b: 2 # why\n", i)
+		fmt.Fprintf(&before, "  - id: i%d\n    a: 1\n    b: 2 # why\n", i)
 	}
 	edit := func(n *source.Node) *source.Node {
 		for i := range 100 {
@@ -247,4 +247,52 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q is read, and written as %q", s, r)
 		}
 	})
+}
+
+// A comment in the first column, within what an edit rewrote, is found once.
+func TestCommentInTheFirstColumn(t *testing.T) {
+	before := "p:\n  a: x # one\n\n  m:\n# c\n    x: [1]\n  b: 1\n"
+	after, err := sealed(t, parse(t, before), []string{"p"}, put(source.NewList(str("y")), "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := restore(t, after, []string{"p"}); string(r.Document.Text.Data) != before {
+		t.Errorf("comes back as\n%s", r.Document.Text.Data)
+	}
+}
+
+// Records of the first version, whose hashes are of words, are read still.
+func TestRecordOfTheFirstVersion(t *testing.T) {
+	text := "14Sa4eAT01kWC5VZN.vzUFFm75:/livev69wUCH2:80"
+	record, err := undo.Parse(text)
+	if err != nil || record.String() != text {
+		t.Fatalf("%v: %s", err, record)
+	}
+}
+
+// Tools that write a file anew, in other quotes or as JSON, change nothing that
+// matters; a text that is put back is written as the file is by then.
+func TestRestoreInAnotherNotation(t *testing.T) {
+	before := "p:\n    list:\n    - name: a\n      probe: {tcp: 1, n: yes}\n    - name: b\n      gone: 'x'\n      path: /ready\n      port: web\n      last: 0x10\n"
+	doc := parse(t, before)
+	after, err := sealed(t, doc, []string{"p"}, all(
+		put(source.NewMap(source.F("http", str("/a")), source.F("n", source.NewBool(true))), "list", 0, "probe"),
+		put(str("/mine"), "list", 1, "path"), put(source.NewInt(15020), "list", 1, "port"), remove("list", 1, "gone")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := parse(t, after)
+	for name, text := range map[string]string{
+		"other quotes": strings.Replace(after, "path: /mine", `path: "/mine"`, 1),
+		"JSON":         string(source.AppendJSON(nil, now.Root)),
+		"YAML":         string(source.AppendYAML(nil, now.Root)),
+	} {
+		r := restore(t, text, []string{"p"})
+		if len(r.Changed) > 0 || !r.Document.Root.Equal(doc.Root) {
+			t.Errorf("%s: comes back as\n%s\n%+v", name, r.Document.Text.Data, r.Changed)
+		}
+		if (r.Document.Format == source.JSON) != (name == "JSON") {
+			t.Errorf("%s: comes back in another format\n%s", name, r.Document.Text.Data)
+		}
+	}
 }
