@@ -250,15 +250,20 @@ func (s situation) references(yield func(reference) bool) {
 // the containers instead of the init containers, where the peer made a second
 // one of it.
 func (s situation) withProxyMoved(r reference) (object, bool) {
-	if r.refused {
-		return nil, false
-	}
-	after, err := tree(r.object)
-	if err != nil {
+	// Of two sidecars the peer looks for one where the other is, and crashes.
+	crashed := r.refused && strings.HasPrefix(r.message, "panic: ") && strings.Contains(r.message, "adjustInitContainerUser")
+	if r.refused && !crashed {
 		return nil, false
 	}
 	o := copyTree(r.before).(object)
 	moved := false
+	after := o
+	if !crashed {
+		var err error
+		if after, err = tree(r.object); err != nil {
+			return nil, false
+		}
+	}
 	results := workloadsOf(after)
 	for i, w := range workloadsOf(o) {
 		if i >= len(results) {
@@ -271,7 +276,7 @@ func (s situation) withProxyMoved(r reference) (object, bool) {
 		twice, _ := made["containers"].([]any)
 		again, _ := made["initContainers"].([]any)
 		at := slices.IndexFunc(inits, func(c any) bool { return c.(object)["name"] == "istio-proxy" })
-		if at < 0 || !hasProxy(twice) || !hasProxy(again) {
+		if at < 0 || !crashed && (!hasProxy(twice) || !hasProxy(again)) {
 			continue
 		}
 		spec["containers"] = append(slices.Clone(containers), without(inits[at].(object), "restartPolicy"))

@@ -161,7 +161,8 @@ var customTemplates = []any{
 	"metadata:\n  annotations:\n    a: {{ .DeploymentMeta.Name | quote }}\n    b: {{ .TypeMeta.Kind | quote }}\n    c: {{ env \"AN_ENVIRONMENT_VARIABLE\" \"none\" | quote }}\nspec:\n  hostAliases:\n  - ip: 10.0.0.1\n    hostnames: [x]\n",
 	"spec:\n  containers:\n  {{- range .Spec.Containers }}\n  - name: {{ .Name }}\n    env:\n    - name: ADDED\n      value: {{ .Image | quote }}\n    volumeMounts:\n    - {name: extra, mountPath: /extra}\n  {{- end }}\n  volumes:\n  - name: extra\n    emptyDir: {}\n",
 	"spec:\n  containers:\n  - name: istio-proxy\n    env:\n    - name: FROM_CUSTOM\n      value: {{ toJSON .ObjectMeta.Labels | quote }}\n    lifecycle:\n      preStop:\n        exec: {command: [sleep, \"1\"]}\n",
-	"spec:\n  initContainers:\n  - name: istio-proxy\n    env:\n    - name: FROM_CUSTOM\n      value: x\n  - name: first\n    image: first\n",
+	// Only an init container: one named istio-proxy is in needed_test.go.
+	"spec:\n  initContainers:\n  - name: first\n    image: first\n",
 	"spec:\n  containers:\n  - name: app\n    $patch: delete\n",
 	"spec:\n  volumes:\n  - name: data\n    $retainKeys: [name, secret]\n    secret: {secretName: s}\n  - name: data2\n    emptyDir: {}\n  $setElementOrder/volumes:\n  - name: data2\n  - name: data\n",
 	"spec:\n  securityContext: null\n  terminationGracePeriodSeconds: {{ len .Spec.Containers }}\n  dnsConfig:\n    searches: [custom]\n  imagePullSecrets:\n  - name: regcred\n",
