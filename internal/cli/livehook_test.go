@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -185,13 +186,15 @@ func TestKubeInjectAsksAWebhook(t *testing.T) {
 // time that it is given, and nothing is written.
 func TestAWebhookThatFails(t *testing.T) {
 	api := controlPlane(t)
-	var answer func(w http.ResponseWriter, uid string)
+	type answering = func(w http.ResponseWriter, uid string)
+	var answer atomic.Pointer[answering]
+	setAnswer := func(a answering) { answer.Store(&a) }
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct{ Request struct{ UID string } }
 		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
 			t.Error(err)
 		}
-		answer(w, review.Request.UID)
+		(*answer.Load())(w, review.Request.UID)
 	}))
 	ended := make(chan struct{})
 	t.Cleanup(func() {
@@ -219,14 +222,14 @@ func TestAWebhookThatFails(t *testing.T) {
 	// As the mesh's injectors do: the pod went through types, which write what is
 	// empty, and releases before 1.5 do not repeat the uid. All that the patch adds
 	// is the container.
-	answer = respond(strings.Replace(patch(`[{"op":"add","path":"/metadata/creationTimestamp","value":null},{"op":"add","path":"/status","value":{}},
-		{"op":"add","path":"/spec/containers/0/resources","value":{}},{"op":"add","path":"/spec/containers/1","value":{"name":"istio-proxy","resources":{}}}]`), `"uid":"UID",`, "", 1))
+	setAnswer(respond(strings.Replace(patch(`[{"op":"add","path":"/metadata/creationTimestamp","value":null},{"op":"add","path":"/status","value":{}},
+		{"op":"add","path":"/spec/containers/0/resources","value":{}},{"op":"add","path":"/spec/containers/1","value":{"name":"istio-proxy","resources":{}}}]`), `"uid":"UID",`, "", 1)))
 	code, stdout, stderr := inject("--no-undo-record")
 	if code != 0 || strings.Count(stdout, "name: istio-proxy") != 2 || strings.Contains(stdout, "resources") || strings.Contains(stdout, "status") ||
 		strings.Contains(stdout, "creationTimestamp") || strings.Contains(stdout, "ownerReferences") || strings.Count(stdout, "namespace: shop") != 2 {
 		t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
 	}
-	answer = respond(`{"uid":"UID","allowed":true,"warnings":["mind the gap"]}`)
+	setAnswer(respond(`{"uid":"UID","allowed":true,"warnings":["mind the gap"]}`))
 	if code, _, stderr = inject(); code != 0 || !strings.Contains(stderr, "webhook namespace.sidecar-injector.istio.io: mind the gap") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
@@ -245,14 +248,14 @@ func TestAWebhookThatFails(t *testing.T) {
 		{"patch", respond(patch(`[{"op":"remove","path":"/spec/volumes"}]`)), "applying the patch of webhook namespace.sidecar-injector.istio.io: operation 1, remove /spec/volumes: "},
 		{"silence", func(http.ResponseWriter, string) { <-ended }, "no answer within 300ms"},
 	} {
-		answer = tc.answer
+		setAnswer(tc.answer)
 		if code, stdout, stderr = inject("--timeout", "300ms"); code != 1 || stdout != "" || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\nError: ") != 1 {
 			t.Errorf("%s: exit code %d, %s", tc.name, code, stderr)
 		}
 	}
 
 	// Whom to trust is what the webhook configuration says.
-	answer = respond(`{"uid":"UID","allowed":true}`)
+	setAnswer(respond(`{"uid":"UID","allowed":true}`))
 	other := bundleOf(t, otherAuthority(t))
 	put(hook.URL, other)
 	if code, _, stderr = inject(); code != 1 || !strings.Contains(stderr, "signed by unknown authority") || !strings.Contains(stderr, "Let the injector keep caBundle right") {

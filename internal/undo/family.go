@@ -100,13 +100,19 @@ func (s step) place(handle *[2]place) place {
 func spots(part *source.Node, handles []Handle) map[place]spot {
 	places := handlePlaces(part, handles)
 	index := map[place]spot{}
+	holders := map[place]bool{}
+	for _, at := range places {
+		if at != nil {
+			holders[at[1]] = true
+		}
+	}
+	nodes := nodesAt(part, holders)
 	for i, at := range places {
 		if at == nil {
 			continue
 		}
 		index[at[1]] = spot{handle: i, up: true}
-		holder := nodeAt(part, atPart, at[1])
-		for _, f := range holder.Fields() {
+		for _, f := range nodes[at[1]].Fields() {
 			index[at[1].key(f.Key)] = spot{i, true, f.Key}
 		}
 		index[at[0]] = spot{handle: i}
@@ -117,26 +123,29 @@ func spots(part *source.Node, handles []Handle) map[place]spot {
 	return index
 }
 
-// nodeAt returns the node at a place.
-func nodeAt(n *source.Node, at, want place) *source.Node {
-	if at == want {
-		return n
-	}
+// nodesAt returns the nodes at some places, all found on one walk.
+func nodesAt(part *source.Node, wanted map[place]bool) map[place]*source.Node {
+	found := make(map[place]*source.Node, len(wanted))
+	eachNode(part, atPart, func(n *source.Node, at place) {
+		if wanted[at] && found[at] == nil {
+			found[at] = n
+		}
+	})
+	return found
+}
+
+func eachNode(n *source.Node, at place, visit func(*source.Node, place)) {
+	visit(n, at)
 	switch {
 	case n.Kind() == source.Map:
 		for _, f := range at.fields(n) {
-			if found := nodeAt(f.Value, f.at, want); found != nil {
-				return found
-			}
+			eachNode(f.Value, f.at, visit)
 		}
 	case n.Kind() == source.List && owns(n):
 		for i, p := range at.items(n, true) {
-			if found := nodeAt(n.Items()[i], p, want); found != nil {
-				return found
-			}
+			eachNode(n.Items()[i], p, visit)
 		}
 	}
-	return nil
 }
 
 // families sorts what was done at the handles of a part into families, and

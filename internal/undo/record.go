@@ -2,7 +2,6 @@ package undo
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -143,24 +142,27 @@ func (r *Record) Overhead() int {
 // tells reports whether the shortened places of the record tell each other
 // apart, and from all others of the part that it restores.
 func (r *Record) tells(before *source.Node) bool {
-	for i, at := range r.added {
-		if slices.Contains(r.added[:i], at) {
+	added := make(map[place]bool, len(r.added))
+	for _, at := range r.added {
+		if added[at] {
 			return false
 		}
+		added[at] = true
 	}
-	seen := make([]bool, len(r.units))
+	changed := make(map[place]bool, len(r.units)) // whether it was met
+	for i := range r.units {
+		if !r.units[i].absolute {
+			changed[r.units[i].at] = false
+		}
+	}
 	told := true
 	eachPlace(before, atPart, func(at place) {
 		at = at.short(r.width)
-		if slices.Contains(r.added, at) {
-			told = false
+		if met, is := changed[at]; is {
+			told = told && !met
+			changed[at] = true
 		}
-		for i := range r.units {
-			if r.units[i].at == at && !r.units[i].absolute {
-				told = told && !seen[i]
-				seen[i] = true
-			}
-		}
+		told = told && !added[at]
 	})
 	return told
 }

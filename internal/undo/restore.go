@@ -53,6 +53,10 @@ func Restore(doc *source.Document, parts []Part) (*Restored, error) {
 		var missing int
 		p.Record, missing = p.Record.expanded(p.Node, p.Handles)
 		r.missing += missing
+		texts := make([]string, len(p.Handles))
+		for i, h := range p.Handles {
+			texts[i] = h.Text
+		}
 		r.loose = r.loose || p.Record.loose
 		r.parts[p.Node] = p
 		r.marks = append(r.marks, p.Mark)
@@ -60,9 +64,7 @@ func Restore(doc *source.Document, parts []Part) (*Restored, error) {
 		for j := range p.Record.units {
 			t := &target{unit: &p.Record.units[j], part: p, version: p.Record.version}
 			if t.inFamily {
-				for _, h := range p.Handles {
-					t.handles = append(t.handles, h.Text)
-				}
+				t.handles = texts
 			}
 			if t.absolute {
 				t.part = nil
