@@ -127,7 +127,7 @@ type condition struct {
 // overlay in that.
 func newPlan(c *cursor, tr *trace, out []byte, root *source.Node) *plan {
 	p := &plan{}
-	m := molder{plan: p, cursor: c, out: out, byNode: map[*source.Node][]placed{}}
+	m := molder{plan: p, cursor: c, out: out, byNode: map[*source.Node][]placed{}, byKey: map[string]int{}}
 	for _, h := range tr.holes {
 		if !m.locate(h, root) {
 			m.fix(h)
@@ -142,6 +142,8 @@ type molder struct {
 	cursor *cursor
 	out    []byte
 	byNode map[*source.Node][]placed
+	// byKey numbers the expressions of the plan by the keys of their terms.
+	byKey map[string]int
 	// node is the string that was looked at last, and text its value with the
 	// places that it comes from.
 	node *source.Node
@@ -368,10 +370,10 @@ func (m *molder) pieces(n *source.Node) []piece {
 // expr returns the index of an expression.
 func (m *molder) expr(t *term, r rule) int {
 	p := m.plan
-	i := 0
-	for ; i < len(p.exprs) && p.exprs[i].key() != t.key(); i++ {
-	}
-	if i == len(p.exprs) {
+	i, known := m.byKey[t.key()]
+	if !known {
+		i = len(p.exprs)
+		m.byKey[t.key()] = i
 		p.exprs = append(p.exprs, t)
 		p.rules = append(p.rules, nil)
 	}
