@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -136,27 +135,16 @@ func (l *injectorList) run(ctx context.Context) error {
 	if err != nil {
 		return tellCluster(err)
 	}
+	var b bytes.Buffer
 	if l.output == "table" {
-		var b bytes.Buffer
-		if err := printListed(&b, listed, injectors); err != nil {
-			return err
-		}
-		_, err = l.Stdout.Write(b.Bytes())
-		return wroteStdout(err)
+		err = printListed(&b, listed, injectors)
+	} else {
+		err = writeData(&b, map[string]any{"namespaces": listed, "injectors": injectors}, l.output)
 	}
-	data, err := json.MarshalIndent(map[string]any{"namespaces": listed, "injectors": injectors}, "", "  ")
 	if err != nil {
 		return err
 	}
-	data = append(data, '\n')
-	if l.output == "yaml" {
-		doc, err := source.Parse(source.NewText("list", data))
-		if err != nil {
-			return err
-		}
-		data = source.AppendYAML(nil, doc.Root)
-	}
-	_, err = l.Stdout.Write(data)
+	_, err = l.Stdout.Write(b.Bytes())
 	return wroteStdout(err)
 }
 

@@ -117,8 +117,6 @@ func (d *manifestDiff) write(diff *install.Diff) error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.Stdout.Write(b.Bytes()); err != nil {
-		return &writeError{err}
-	}
-	return nil
+	_, err = d.Stdout.Write(b.Bytes())
+	return wroteStdout(err)
 }

@@ -189,13 +189,11 @@ func (m *manifestSummary) print(s *install.Summary) error {
 	default:
 		err = writeData(&b, s, m.output)
 	}
-	if err == nil {
-		_, err = m.Stdout.Write(b.Bytes())
-	}
 	if err != nil {
-		return &writeError{err}
+		return err
 	}
-	return nil
+	_, err = m.Stdout.Write(b.Bytes())
+	return wroteStdout(err)
 }
 
 func (m *manifestSummary) printImages(images []install.Image) error {
@@ -207,10 +205,8 @@ func (m *manifestSummary) printImages(images []install.Image) error {
 	} else if err := writeData(&b, images, m.output); err != nil {
 		return err
 	}
-	if _, err := m.Stdout.Write(b.Bytes()); err != nil {
-		return &writeError{err}
-	}
-	return nil
+	_, err := m.Stdout.Write(b.Bytes())
+	return wroteStdout(err)
 }
 
 // writeData writes a value as json or yaml.

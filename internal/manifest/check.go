@@ -279,9 +279,7 @@ func (c *checking) mesh(n *source.Node) {
 	if !n.IsNull() && n.Kind() != source.Map {
 		return // told by the types of the values
 	}
-	for _, d := range config.CheckMesh(n, "meshConfig") {
-		c.found = append(c.found, d)
-	}
+	c.found = append(c.found, config.CheckMesh(n, "meshConfig")...)
 }
 
 // ranges judges the lists of addresses and ports of the proxy.

@@ -84,10 +84,7 @@ func (r *rendering) render(root *source.Node, in *instance) (out rendered) {
 	if err != nil {
 		return refused(in, err)
 	}
-	files := text.Files
-	for _, f := range c.CRDs() {
-		files = append(files, f)
-	}
+	files := append(text.Files, c.CRDs()...)
 	withoutCRDs := in.key == "base" && isFalse(nodes.Get("base", "enableIstioConfigCRDs"))
 	for _, f := range files {
 		if strings.HasSuffix(f.Name, ".txt") {

@@ -376,8 +376,8 @@ func ports(all []*source.Node) []Port {
 	return list
 }
 
-// PlaceholderImage is what pods have that the webhook gives another image.
-const PlaceholderImage = "auto"
+// placeholderImage is what pods have that the webhook gives another image.
+const placeholderImage = "auto"
 
 // Images lists the images that the pods of objects run, by name. Pods whose
 // image the webhook sets are left out: that is told by the configuration of
@@ -388,7 +388,7 @@ func Images(all []*source.Node) []Image {
 		pod := podTemplate(o)
 		for _, key := range [...]string{"initContainers", "containers"} {
 			for _, c := range pod.Get("spec", key).Items() {
-				if image := c.Get("image").Scalar(); image != "" && image != PlaceholderImage {
+				if image := c.Get("image").Scalar(); image != "" && image != placeholderImage {
 					by[image] = append(by[image], o.Get("kind").Str()+" "+strings.TrimPrefix(o.Get("metadata", "namespace").Str()+"/"+nameOf(o), "/")+" ("+c.Get("name").Scalar()+")")
 				}
 			}

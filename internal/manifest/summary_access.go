@@ -74,8 +74,8 @@ func powers(role *source.Node) (may, care []string) {
 	by := map[string][]string{} // verb to resources
 	for _, r := range role.Get("rules").Items() {
 		verbs := words(r.Get("verbs"))
-		for _, url := range words(r.Get("nonResourceURLs")) {
-			by["get"] = append(by["get"], url)
+		if urls := words(r.Get("nonResourceURLs")); len(urls) > 0 {
+			by["get"] = append(by["get"], urls...)
 		}
 		names := words(r.Get("resourceNames"))
 		for _, group := range words(r.Get("apiGroups")) {

@@ -84,7 +84,7 @@ func words(list *source.Node) []string {
 func selects(h *source.Node) string {
 	var parts []string
 	for _, s := range [...][2]string{{"namespaceSelector", "namespaces"}, {"objectSelector", "objects"}} {
-		if text := SelectorInWords(h.Get(s[0])); text != "" {
+		if text := selectorInWords(h.Get(s[0])); text != "" {
 			parts = append(parts, s[1]+" with "+text)
 		}
 	}
@@ -97,9 +97,9 @@ func selects(h *source.Node) string {
 	return strings.Join(parts, "; ")
 }
 
-// SelectorInWords writes a label selector as kubectl does: a=b, c in (d,e), !f.
+// selectorInWords writes a label selector as kubectl does: a=b, c in (d,e), !f.
 // It is empty for one that selects all.
-func SelectorInWords(s *source.Node) string {
+func selectorInWords(s *source.Node) string {
 	var parts []string
 	for _, f := range s.Get("matchLabels").Fields() {
 		parts = append(parts, f.Key+"="+f.Value.Scalar())

@@ -63,23 +63,11 @@ func handlePlaces(part *source.Node, handles []Handle) []*[2]place {
 		}
 	}
 	found := make([]*[2]place, len(handles))
-	var walk func(n *source.Node, at, holder place)
-	walk = func(n *source.Node, at, holder place) {
+	eachNode(part, atPart, atPart, func(n *source.Node, at, holder place) {
 		if i, ok := number[n]; ok && found[i] == nil {
 			found[i] = &[2]place{at, holder}
 		}
-		switch {
-		case n.Kind() == source.Map:
-			for _, f := range at.fields(n) {
-				walk(f.Value, f.at, at)
-			}
-		case n.Kind() == source.List && owns(n):
-			for i, p := range at.items(n, true) {
-				walk(n.Items()[i], p, at)
-			}
-		}
-	}
-	walk(part, atPart, atPart)
+	})
 	return found
 }
 
@@ -126,7 +114,7 @@ func spots(part *source.Node, handles []Handle) map[place]spot {
 // nodesAt returns the nodes at some places, all found on one walk.
 func nodesAt(part *source.Node, wanted map[place]bool) map[place]*source.Node {
 	found := make(map[place]*source.Node, len(wanted))
-	eachNode(part, atPart, func(n *source.Node, at place) {
+	eachNode(part, atPart, atPart, func(n *source.Node, at, _ place) {
 		if wanted[at] && found[at] == nil {
 			found[at] = n
 		}
@@ -134,16 +122,18 @@ func nodesAt(part *source.Node, wanted map[place]bool) map[place]*source.Node {
 	return found
 }
 
-func eachNode(n *source.Node, at place, visit func(*source.Node, place)) {
-	visit(n, at)
+// eachNode visits a node and all below it, each with its place and that of what
+// holds it.
+func eachNode(n *source.Node, at, holder place, visit func(n *source.Node, at, holder place)) {
+	visit(n, at, holder)
 	switch {
 	case n.Kind() == source.Map:
 		for _, f := range at.fields(n) {
-			eachNode(f.Value, f.at, visit)
+			eachNode(f.Value, f.at, at, visit)
 		}
 	case n.Kind() == source.List && owns(n):
 		for i, p := range at.items(n, true) {
-			eachNode(n.Items()[i], p, visit)
+			eachNode(n.Items()[i], p, at, visit)
 		}
 	}
 }
